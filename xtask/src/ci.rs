@@ -133,7 +133,7 @@ impl Told {
 mod tests {
     use super::*;
 
-    /// If it fails, CI passes on a machine on which nothing can be tested.
+    /// If this test fails, CI passes on a machine on which nothing can be tested.
     #[test]
     fn a_reason_to_skip_that_is_not_listed_is_found() {
         let skipped = ["skipped: no moon", "skipped: this machine stalled for 1 s"].map(|said| (said.to_owned(), 1));

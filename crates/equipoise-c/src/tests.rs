@@ -48,8 +48,8 @@ fn a_panic_does_not_cross_the_border_and_words_are_left_for_each_fault() {
     assert_eq!(other.expect("no panic"), "no call of this thread has failed");
 }
 
-/// If it fails, the library reads or writes beyond the structures of a program that was built with an older or newer
-/// header.
+/// If this test fails, the library reads or writes beyond the structures of a program that was built with an older or
+/// newer header.
 #[test]
 fn structures_of_any_size_are_read_and_filled_as_far_as_they_go() {
     let given = eq_controller_options { feedback: 2, interval_ns: 7, ..eq_controller_options::standard() };
@@ -74,7 +74,7 @@ fn structures_of_any_size_are_read_and_filled_as_far_as_they_go() {
 }
 
 proptest! {
-    /// If it fails, the rate depends on the origin of the caller's clock.
+    /// If this test fails, the rate depends on the origin of the caller's clock.
     #[test]
     fn any_clock_of_the_callers_is_told_back_as_it_was(start: i64, ahead in 0..=1_i64 << 60) {
         let (clock, now) = (CallersClock::starting_at(start), start.saturating_add(ahead));
@@ -95,7 +95,7 @@ fn v6(port: u16) -> sockaddr_in6 {
     }
 }
 
-/// If it fails, flow pairs do not work over IPv6; the tests in C use only IPv4.
+/// If this test fails, flow pairs do not work over IPv6; the tests in C use only IPv4.
 #[test]
 fn units_come_whole_over_ipv6() {
     if let Err(error) = TcpListener::bind((Ipv6Addr::LOCALHOST, 0)) {

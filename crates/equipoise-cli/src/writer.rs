@@ -200,7 +200,7 @@ mod tests {
 
     use super::*;
 
-    /// If it fails, output to a pager that does not read uses memory without limit.
+    /// If this test fails, output to a pager that does not read uses memory without limit.
     #[test]
     fn a_reader_that_stands_still_holds_nobody_up_and_costs_a_bounded_memory() {
         const MOST: usize = 1 << 20;

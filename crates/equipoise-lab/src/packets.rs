@@ -139,7 +139,7 @@ mod tests {
     use super::*;
     use crate::{DEMO_SHORT, Progress, scenario::Scenario, sim};
 
-    /// If it fails, a packet has no line or several lines, or a line lacks columns.
+    /// If this test fails, a packet has no line or several lines, or a line lacks columns.
     #[test]
     fn the_lines_are_the_packets_of_the_result() {
         let text = DEMO_SHORT.replace("queue = \"1000 packets\"", "queue = \"4 packets\"");

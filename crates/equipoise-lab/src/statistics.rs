@@ -236,7 +236,8 @@ mod tests {
         assert_eq!(median_95(&values[..5]), None);
     }
 
-    /// If it fails, the quantiles of the few runs that have values at a later time look like quantiles of all runs.
+    /// If this test fails, the quantiles of the few runs that have values at a later time look like quantiles of all
+    /// runs.
     #[test]
     fn a_moment_that_fewer_than_half_of_the_runs_have_is_a_gap() {
         let runs = [vec![(0.0, 1.0), (1.0, 1.0)], vec![(0.0, 2.0), (1.0, f64::NAN)], vec![(0.0, 3.0)]];

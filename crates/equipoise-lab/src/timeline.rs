@@ -126,7 +126,7 @@ mod tests {
     use super::*;
     use crate::sim;
 
-    /// If it fails, the sums over the bins differ from the run's own results.
+    /// If this test fails, the sums over the bins differ from the run's own results.
     #[test]
     fn pieces_sum_up_to_the_run() {
         let scenario = Scenario::parse(crate::DEMO_OWN).expect("the demo");

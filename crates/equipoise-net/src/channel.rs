@@ -397,7 +397,7 @@ mod tests {
         assert_eq!((look(room.as_mut()), payloads.try_push(b"more")), (Poll::Ready(()), Err(Closed)));
     }
 
-    /// If it fails, an application that cancels sending after a timeout leaks memory while nothing can be sent.
+    /// If this test fails, an application that cancels sending after a timeout leaks memory while nothing can be sent.
     #[test]
     fn who_gives_up_waiting_leaves_nothing_behind() {
         let (payloads, mut queue) = channel().expect("an event descriptor");
@@ -410,7 +410,7 @@ mod tests {
         assert_eq!(taken(&mut queue), None);
     }
 
-    /// If it fails, a thread and a task that send at the same time can wait forever.
+    /// If this test fails, a thread and a task that send at the same time can wait forever.
     #[test]
     fn threads_and_tasks_wait_in_the_same_line() {
         const EACH: usize = 4 * PayloadSender::MOST;

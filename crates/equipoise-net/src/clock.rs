@@ -176,7 +176,7 @@ fn read(clock: ClockId) -> i64 {
 mod tests {
     use super::*;
 
-    /// If it fails, measured delays jump every half second by the error of reading two clocks.
+    /// If this test fails, measured delays jump every half second by the error of reading two clocks.
     #[test]
     fn a_measurement_within_its_error_changes_nothing() {
         let measured = Distance { nanos: 1_000_040, error: 50, monotonic: 0 };
@@ -202,7 +202,7 @@ mod tests {
         assert!(time >= before - Span::from_micros(100) && time <= clock.now(), "{time:?} is not after {before:?}");
     }
 
-    /// If it fails, measured delays are negative for half a second after the wall clock is set back.
+    /// If this test fails, measured delays are negative for half a second after the wall clock is set back.
     #[test]
     fn a_wall_clock_set_back_is_noticed_by_the_first_stamp() {
         let clock = Clock::new();
@@ -215,7 +215,8 @@ mod tests {
         assert!(again >= before && clock.wall_clock_steps() == 1);
     }
 
-    /// If it fails, the old timestamp of a datagram that waited in the socket is mistaken for a step of the wall clock.
+    /// If this test fails, the old timestamp of a datagram that waited in the socket is mistaken for a step of the wall
+    /// clock.
     #[test]
     fn an_old_stamp_stays_old_and_counts_as_no_step() {
         let clock = Clock::new();

@@ -107,7 +107,7 @@ mod tests {
         found
     }
 
-    /// If it fails, a session receives no ECN marks, or sets an ECN field that it must not set.
+    /// If this test fails, a session receives no ECN marks, or sets an ECN field that it must not set.
     #[test]
     fn all_four_codepoints_pass_over_ipv4_ipv6_and_ipv4_on_an_ipv6_socket() {
         let (v4, v6) = (IpAddr::from(Ipv4Addr::LOCALHOST), IpAddr::from(Ipv6Addr::LOCALHOST));
@@ -123,8 +123,8 @@ mod tests {
         }
     }
 
-    /// If it fails, a network does not recognise the class of service of media packets, or a queue cannot mark packets
-    /// that have a class of service. The test reads the whole byte as the kernel reports it.
+    /// If this test fails, a network does not recognise the class of service of media packets, or a queue cannot mark
+    /// packets that have a class of service. The test reads the whole byte as the kernel reports it.
     #[test]
     fn a_class_of_service_stands_beside_the_field_over_ipv4_ipv6_and_ipv4_on_an_ipv6_socket() {
         let clock = Clock::new();

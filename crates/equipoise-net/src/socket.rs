@@ -494,7 +494,7 @@ pub(crate) fn every_errno() -> impl Iterator<Item = Errno> {
 mod tests {
     use super::*;
 
-    /// If it fails, a firewall, a null route or a full queue ends the sender.
+    /// If this test fails, a firewall, a null route or a full queue ends the sender.
     #[test]
     fn whatever_the_kernel_answers_a_datagram_is_lost_and_counted_and_the_next_one_leaves() {
         let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));

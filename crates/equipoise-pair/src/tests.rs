@@ -205,7 +205,7 @@ fn a_flow_that_is_stopped_while_it_runs_waits_for_rtp_alone() {
     }
 }
 
-/// If it fails, a flow that is stopped never ends if the path no longer delivers UDP.
+/// If this test fails, a flow that is stopped never ends if the path no longer delivers UDP.
 #[test]
 fn a_stopped_flow_whose_rtp_is_stopped_too_sends_the_rest_over_tcp() {
     let at = |millis: u64| Instant::from_nanos(millis * MILLI);
@@ -249,8 +249,8 @@ impl Controller for Terse {
     }
 }
 
-/// If it fails, the early end of a running period depends on whether the controller explains its decisions, or on
-/// whether the caller polls the outputs.
+/// If this test fails, the early end of a running period depends on whether the controller explains its decisions, or
+/// on whether the caller polls the outputs.
 #[test]
 fn two_halvings_end_a_running_period_whatever_the_law_says_of_itself() {
     let at = |millis: u64| Instant::from_nanos(millis * MILLI);
@@ -707,7 +707,7 @@ fn ten_thousand_switches_with_loss_lose_only_what_the_network_lost() {
 }
 
 proptest! {
-    /// If it fails, arbitrary bytes or packets make the receiver panic, or deliver ADUs out of order.
+    /// If this test fails, arbitrary bytes or packets make the receiver panic, or deliver ADUs out of order.
     #[test]
     fn a_receiver_outlasts_anything(ops in proptest::collection::vec((0u64..200, 0u8..6, proptest::collection::vec(any::<u8>(), 0..80), any::<u64>(), any::<u32>()), 1..60)) {
         let mut ear = Ear::new();

@@ -31,7 +31,7 @@ fn every_claim_of_a_paper_has_a_name_of_its_own() {
     }
 }
 
-/// If it fails, a claim or its rule was changed after the run whose results the book shows.
+/// If this test fails, a claim or its rule was changed after the run whose results the book shows.
 #[test]
 fn the_committed_results_are_of_the_claims_rules_and_figures_of_the_program() {
     for (paper, text, claims) in PAPERS {
@@ -75,8 +75,8 @@ fn is_possible(ours: f64, full: &Claim, few: u32) -> bool {
     (ours - mean).abs() <= 4.0 * standard_error + 1e-6 * mean.abs()
 }
 
-/// Runs parts of a paper again, with `few` runs, and compares three claims with the committed results. If it fails, the
-/// program has changed, and the whole paper must be run again.
+/// Runs parts of a paper again, with `few` runs, and compares three claims with the committed results. If this test
+/// fails, the program has changed, and the whole paper must be run again.
 fn come_out_again(name: &str, ids: [&str; 3], run: impl Fn(&Options) -> Results, few: u32) {
     let (_, text, _) = PAPERS.iter().find(|(paper, ..)| *paper == name).expect("a paper");
     let full: Results = serde_json::from_str(text).expect("results as they are written");

@@ -22,7 +22,7 @@ FENCE = re.compile(r"^```(\S*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
 def test_the_code_of_the_chapter_runs(root: Path, tmp_path: Path) -> None:
-    """If it fails, the chapter's code blocks do not work when a reader runs them one after the other."""
+    """If this test fails, the chapter's code blocks do not work when a reader runs them one after the other."""
     blocks = FENCE.findall(CHAPTER.read_text(encoding="utf-8"))
     code = [text for language, text in blocks if language == "python"]
     assert len(code) == 5 and {language for language, _ in blocks} == {"console", "python"}
@@ -36,14 +36,13 @@ def test_the_code_of_the_chapter_runs(root: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", re.findall(r"`equipoise\.(\w+)", CHAPTER.read_text(encoding="utf-8")))
 def test_what_the_chapter_names_is_there(name: str) -> None:
-    """If it fails, the chapter uses a name that the package does not have."""
+    """If this test fails, the chapter uses a name that the package does not have."""
     assert hasattr(equipoise, name) or name == "gym"
 
 
 def test_the_job_of_kubernetes_runs_all_shares() -> None:
-    """If it fails, the Kubernetes job of the chapter leaves parts of the sweep out, or mounts a volume that it does not
-    define.
-    """
+    """If this test fails, the Kubernetes job of the chapter leaves parts of the sweep out, or mounts a volume that it
+    does not define. """
     blocks = FENCE.findall((BOOK / "sweep.md").read_text(encoding="utf-8"))
     [job] = [yaml.safe_load(text) for language, text in blocks if language == "yaml"]
     spec = job["spec"]
@@ -63,7 +62,7 @@ def test_the_job_of_kubernetes_runs_all_shares() -> None:
 
 
 def test_the_code_of_sweeps_is_code() -> None:
-    """If it fails, the chapter's code is not valid Python. The code is not run, because it needs clusters."""
+    """If this test fails, the chapter's code is not valid Python. The code is not run, because it needs clusters."""
     blocks = FENCE.findall((BOOK / "sweep.md").read_text(encoding="utf-8"))
     code = [text for language, text in blocks if language == "python"]
     assert len(code) == 3

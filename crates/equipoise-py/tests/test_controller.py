@@ -34,9 +34,8 @@ def over_a_link(name: str, seconds: float = 20.0, capacity_bps: float = 2e6, **o
 
 @pytest.mark.parametrize("name", ["equipoise", "gcc"])
 def test_a_controller_finds_the_capacity_of_a_link(name: str) -> None:
-    """If it fails, a controller does not find the capacity of a link from reports of packet numbers and arrival
-    times.
-    """
+    """If this test fails, a controller does not find the capacity of a link from reports of packet numbers and arrival
+    times. """
     controller = over_a_link(name)
     assert 1e6 < controller.rate_bps < 2.6e6, controller
     assert 0.040 <= controller.round_trip_s < 0.3 and controller.why
@@ -44,7 +43,8 @@ def test_a_controller_finds_the_capacity_of_a_link(name: str) -> None:
 
 
 def test_silence_and_losses_bring_the_rate_down() -> None:
-    """If it fails, a sender that receives no feedback, or feedback that all packets were lost, keeps its rate."""
+    """If this test fails, a sender that receives no feedback, or feedback that all packets were lost, keeps its
+    rate."""
     controller = over_a_link("equipoise")
     before, now = controller.rate_bps, 20.0
     for number in range(100_000, 100_400):
@@ -57,7 +57,7 @@ def test_silence_and_losses_bring_the_rate_down() -> None:
 
 
 def test_acknowledgements_without_times_do() -> None:
-    """If it fails, a controller that needs no arrival times rejects acknowledgements without arrival times."""
+    """If this test fails, a controller that needs no arrival times rejects acknowledgements without arrival times."""
     controller = equipoise.Controller("cbr", rate="1 Mbit/s", feedback="acks")
     controller.sent(0.0, 1, 1200)
     controller.feedback(0.05, [(1, math.nan)])
@@ -65,9 +65,8 @@ def test_acknowledgements_without_times_do() -> None:
 
 
 def test_what_is_wrong_is_named() -> None:
-    """If it fails, no exception is raised for wrong names or values, packets that were never sent, or feedback of
-    another kind.
-    """
+    """If this test fails, no exception is raised for wrong names or values, packets that were never sent, or feedback
+    of another kind. """
     with pytest.raises(ValueError, match="there is no controller `nobody`"):
         equipoise.Controller("nobody")
     with pytest.raises(equipoise.EquipoiseError, match="`max_rate`"):

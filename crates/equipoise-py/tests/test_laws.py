@@ -44,9 +44,8 @@ def ran(law: type[Steady], scenario: dict[str, Any] | None = None) -> tuple[dict
 
 
 def test_a_law_by_intervals_decides_the_rate() -> None:
-    """If it fails, a session does not send at the rate of a law in Python, or the law's feedback differs from the
-    results.
-    """
+    """If this test fails, a session does not send at the rate of a law in Python, or the law's feedback differs from
+    the results. """
     flow, law = ran(Steady)
     assert flow["controller"] == "mine" and law.packet_bytes == 1000
     assert flow["mean_rate_bps"] == pytest.approx(1e6, rel=0.01)
@@ -59,9 +58,8 @@ def test_a_law_by_intervals_decides_the_rate() -> None:
 
 
 def test_a_law_of_ours_and_the_same_in_python_send_the_same() -> None:
-    """If it fails, a law in Python with a fixed rate sends other packets than the built-in law with the same fixed
-    rate.
-    """
+    """If this test fails, a law in Python with a fixed rate sends other packets than the built-in law with the same
+    fixed rate. """
     ours = equipoise.run(idle(controller={"name": "cbr", "rate": "1 Mbit/s"})).summary["runs"][0]["flows"][0]
     flow, _ = ran(Steady)
     assert flow["delay"] == ours["delay"] and flow["packets_sent"] == pytest.approx(ours["packets_sent"], abs=1)
@@ -122,7 +120,7 @@ def test_what_a_law_needs_has_to_be_there() -> None:
 
 @pytest.mark.parametrize("runs", [1, 4])
 def test_an_exception_in_a_law_ends_the_runs_and_is_raised(runs: int) -> None:
-    """If it fails, the exception of a law is not raised unchanged, with its traceback."""
+    """If this test fails, the exception of a law is not raised unchanged, with its traceback."""
 
     class Broken(Steady):
         def on_feedback(self, now_s: float, feedback: FEEDBACK) -> None:
@@ -156,7 +154,7 @@ def test_names_are_taken_once() -> None:
 
 
 def test_the_same_seed_is_the_same_run_on_any_number_of_threads() -> None:
-    """If it fails, the number of threads changes the results of a law in Python."""
+    """If this test fails, the number of threads changes the results of a law in Python."""
     scenario = idle()
     scenario["flow"].append({"name": "others", "path": ["l"], "packet_size": "1000 B", "source": {"kind": "poisson", "rate": "0.8 Mbit/s"}})
     texts = {equipoise.run(scenario, laws={"mine": Steady}, runs=4, threads=threads).to_json() for threads in (1, 4)}

@@ -27,9 +27,8 @@ class Slow:
 
 
 def test_controllers_are_compared_on_the_same_seeds(root: Path) -> None:
-    """Compares a built-in controller with a law in Python. If it fails, the tables differ from the JSON of the
-    comparison.
-    """
+    """Compares a built-in controller with a law in Python. If this test fails, the tables differ from the JSON of the
+    comparison. """
     found = equipoise.compare("scenarios/demo-short.toml", ["ap", "slow"], laws={"slow": Slow}, runs=3, seed=2)
     assert found.flow == "media"
     rate = found.metrics.where(metric="delivered_rate_bps")
@@ -43,9 +42,8 @@ def test_controllers_are_compared_on_the_same_seeds(root: Path) -> None:
 
 
 def test_scenarios_are_compared_by_name() -> None:
-    """If it fails, the keys of a dict are not the names of the variants, or two scenarios in a list may have the same
-    name.
-    """
+    """If this test fails, the keys of a dict are not the names of the variants, or two scenarios in a list may have the
+    same name. """
     found = equipoise.compare({"one": equipoise.DEMO, "other": equipoise.DEMO}, set={"flow.media.start": "1 s"}, runs=2)
     assert set(found.metrics["word"]) <= {None, "equal"}
     with pytest.raises(equipoise.EquipoiseError, match="the name `demo`"):
@@ -58,7 +56,7 @@ def test_scenarios_are_compared_by_name() -> None:
 
 
 def test_a_case_of_rfc_8867_runs() -> None:
-    """If it fails, the table of a suite differs from the JSON or the CSV of the suite."""
+    """If this test fails, the table of a suite differs from the JSON or the CSV of the suite."""
     found = equipoise.suite(["5.1/50ms-link"], ["gcc", "equipoise"], runs=2)
     [gcc, ours] = found.to_dict()["results"]
     used = found.metrics.where(scope="run", metric="utilisation")
@@ -115,7 +113,7 @@ def test_round_trip_times_come_out_of_a_capture(tmp_path: Path) -> None:
 
 
 def test_streams_of_rtp_come_out_of_a_capture(root: Path, tmp_path: Path) -> None:
-    """If it fails, the package finds other RTP streams in a capture than the command ``equipoise``."""
+    """If this test fails, the package finds other RTP streams in a capture than the command ``equipoise``."""
     command = os.environ.get("EQUIPOISE_COMMAND")
     if command is None:
         pytest.skip("EQUIPOISE_COMMAND names the command; ./x python does")

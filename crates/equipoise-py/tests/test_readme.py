@@ -18,9 +18,8 @@ CODE = [
 
 @pytest.mark.parametrize("number", range(len(CODE)))
 def test_the_code_runs(number: int, root: Path, tmp_path: Path) -> None:
-    """If it fails, a code block of a README does not run. Each block runs in a separate process, in a writable
-    folder.
-    """
+    """If this test fails, a code block of a README does not run. Each block runs in a separate process, in a writable
+    folder. """
     os.symlink(root / "scenarios", tmp_path / "scenarios")
     ran = [sys.executable, "-c", CODE[number]]
     printed = subprocess.run(ran, check=True, capture_output=True, text=True, cwd=tmp_path, env={**os.environ, "MPLBACKEND": "agg"})
@@ -33,5 +32,5 @@ def test_the_code_runs(number: int, root: Path, tmp_path: Path) -> None:
 
 
 def test_the_quick_start_is_short() -> None:
-    """If it fails, the first code block has more than ten lines in addition to the imports."""
+    """If this test fails, the first code block has more than ten lines in addition to the imports."""
     assert len(CODE[0].split("\n\n", 1)[1].strip().splitlines()) <= 10

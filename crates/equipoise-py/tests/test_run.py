@@ -21,7 +21,7 @@ SHORT = {"duration": "12 s", "warm_up": "2 s", "flow.background.source.steps": N
 
 
 def test_dict_text_and_file_are_the_same_scenario(root: Path, tmp_path: Path) -> None:
-    """If it fails, the results depend on the form in which the scenario is passed."""
+    """If this test fails, the results depend on the form in which the scenario is passed."""
     link = {"name": "l", "rate": "2 Mbit/s", "delay": "20 ms", "queue": "300 ms"}
     controller = {"name": "ap", "target": "40 ms", "b": 300}
     flow = {"name": "media", "path": ["l"], "packet_size": "1000 B", "report_interval": "1 s", "controller": controller}
@@ -35,7 +35,8 @@ def test_dict_text_and_file_are_the_same_scenario(root: Path, tmp_path: Path) ->
 
 
 def test_overrides_set_insert_and_remove(root: Path) -> None:
-    """If it fails, an override does not change a value, does not add a missing key, or None does not remove a key."""
+    """If this test fails, an override does not change a value, does not add a missing key, or None does not remove a
+    key."""
     changed = equipoise.run("scenarios/demo.toml", set={**SHORT, "flow.media.start": "1 s", "flow.media.controller.b": 200.5})
     assert changed.summary["duration_s"] == 12
     assert changed.steps["at_s"] == [0, 0], "no step is left"
@@ -43,7 +44,7 @@ def test_overrides_set_insert_and_remove(root: Path) -> None:
 
 
 def test_seeds_count_on_and_threads_change_nothing() -> None:
-    """If it fails, a run depends on the other runs or on the number of threads, and not only on its seed."""
+    """If this test fails, a run depends on the other runs or on the number of threads, and not only on its seed."""
     many = [equipoise.run(equipoise.DEMO, set=SHORT, seed=5, runs=3, threads=threads, series=True) for threads in (1, 3)]
     assert many[0].to_json() == many[1].to_json()
     assert many[0].flows.where(flow="media")["seed"] == [5, 6, 7]
@@ -68,7 +69,7 @@ def flat(row: dict[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
 
 @pytest.mark.parametrize("file", ["demo-short.toml", "call.toml", "web.toml", "kodama2009/beyond-noise.toml", "two-paths.toml"])
 def test_columns_are_the_keys_of_the_json(root: Path, file: str) -> None:
-    """If it fails, a value of a flow, a link or an interval is in the JSON but not in the table."""
+    """If this test fails, a value of a flow, a link or an interval is in the JSON but not in the table."""
     short = {"duration": "25 s", "warm_up": "5 s"} if file == "web.toml" else None
     result = equipoise.run(f"scenarios/{file}", set=short, series=True)
     [run] = result.to_dict()["runs"]
@@ -97,7 +98,8 @@ def test_columns_are_the_keys_of_the_json(root: Path, file: str) -> None:
 
 
 def test_pandas_polars_and_pyarrow_take_tables() -> None:
-    """If it fails, pandas, polars or pyarrow shows a wrong value of a table, or a value where nothing was measured."""
+    """If this test fails, pandas, polars or pyarrow shows a wrong value of a table, or a value where nothing was
+    measured."""
     table = equipoise.run(equipoise.DEMO, set=SHORT).flows
     for frame in (pandas.DataFrame.from_arrow(table), polars.DataFrame(table), pyarrow.table(table)):
         assert list(frame.schema.names() if isinstance(frame, polars.DataFrame) else
@@ -108,12 +110,12 @@ def test_pandas_polars_and_pyarrow_take_tables() -> None:
 
 
 def test_the_report_is_a_page() -> None:
-    """If it fails, the report is not an HTML page."""
+    """If this test fails, the report is not an HTML page."""
     assert equipoise.run(equipoise.DEMO, set=SHORT).to_html().startswith("<!DOCTYPE html>")
 
 
 def test_errors_name_line_and_key(root: Path, tmp_path: Path) -> None:
-    """If it fails, an exception does not say what is wrong, or has a wrong line, column or key."""
+    """If this test fails, an exception does not say what is wrong, or has a wrong line, column or key."""
     with pytest.raises(equipoise.ScenarioError, match="15 Mbits") as wrong:
         equipoise.run(equipoise.DEMO.replace('rate = "15 Mbit/s"', 'rate = "15 Mbits"'))
     assert (wrong.value.line, wrong.value.key) == (equipoise.DEMO.split('rate = "15 Mbit/s"')[0].count("\n") + 1, "rate")
@@ -136,7 +138,7 @@ def test_errors_name_line_and_key(root: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("runs", [1, 4])
 def test_control_c_ends_a_run(runs: int) -> None:
-    """If it fails, Ctrl-C does not end a long run within 5 s."""
+    """If this test fails, Ctrl-C does not end a long run within 5 s."""
     sent = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
     sent.start()
     start = time.monotonic()
@@ -147,7 +149,7 @@ def test_control_c_ends_a_run(runs: int) -> None:
 
 
 def test_other_threads_run_meanwhile() -> None:
-    """If it fails, a run holds the global interpreter lock (GIL), so that other Python threads stop."""
+    """If this test fails, a run holds the global interpreter lock (GIL), so that other Python threads stop."""
     counted, is_over = 0, threading.Event()
 
     def count() -> None:
@@ -165,7 +167,8 @@ def test_other_threads_run_meanwhile() -> None:
 
 @pytest.mark.parametrize("runs", [1, 8])
 def test_progress_is_told_and_its_exception_ends_the_run(runs: int) -> None:
-    """If it fails, the reported shares do not rise to 1, or an exception of the callback does not end the run."""
+    """If this test fails, the reported shares do not rise to 1, or an exception of the callback does not end the
+    run."""
     shares: list[float] = []
     equipoise.run(equipoise.DEMO, set={"duration": "120 s"}, runs=runs, progress=shares.append)
     assert shares == sorted(shares) and shares[-1] == 1
@@ -186,7 +189,8 @@ def test_the_json_is_that_of_the_command(root: Path) -> None:
 
 
 def test_explain_says_what_would_run() -> None:
-    """If it fails, ``explain`` does not name the controller of the session, or ``controllers`` lacks a controller."""
+    """If this test fails, ``explain`` does not name the controller of the session, or ``controllers`` lacks a
+    controller."""
     assert "RTP session under `ap`" in equipoise.explain(equipoise.DEMO)
     names = [entry["name"] for entry in equipoise.controllers()]
     assert "equipoise" in names and "gcc" in names

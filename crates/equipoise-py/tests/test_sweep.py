@@ -42,16 +42,15 @@ def test_every_combination_is_a_row_and_threads_change_nothing(tmp_path: Path) -
 
 @pytest.mark.parametrize("backend", ["threading", "loky"])
 def test_workers_give_the_same_bytes(tmp_path: Path, backend: str) -> None:
-    """If it fails, a sweep with workers writes other bytes than a sweep without workers."""
+    """If this test fails, a sweep with workers writes other bytes than a sweep without workers."""
     alone = equipoise.sweep(equipoise.DEMO, tmp_path / "alone.parquet", **DESIGN)
     spread = equipoise.sweep(equipoise.DEMO, tmp_path / "spread.parquet", backend=backend, n_jobs=2, **DESIGN)
     assert spread.read_bytes() == alone.read_bytes()
 
 
 def test_workers_of_ray_give_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If it fails, a sweep with ray writes other bytes than a sweep without workers. The sweep has two rounds, because
-    ray returns all results of a round at once.
-    """
+    """If this test fails, a sweep with ray writes other bytes than a sweep without workers. The sweep has two rounds,
+    because ray returns all results of a round at once. """
     ray = pytest.importorskip("ray", reason="ray for this Python")
     monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
     alone = equipoise.sweep(equipoise.DEMO, tmp_path / "alone.parquet", **DESIGN)
@@ -69,9 +68,8 @@ def test_workers_of_ray_give_the_same_bytes(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_what_was_done_is_not_run_again(tmp_path: Path) -> None:
-    """If it fails, the same call with the same folder runs complete parts again, or a different sweep is accepted in
-    the folder.
-    """
+    """If this test fails, the same call with the same folder runs complete parts again, or a different sweep is
+    accepted in the folder. """
     kept = tmp_path / "kept"
     first = equipoise.sweep(equipoise.DEMO, tmp_path / "first.parquet", folder=kept, **DESIGN)
     parts = sorted((kept / "parts").iterdir())
@@ -85,9 +83,8 @@ def test_what_was_done_is_not_run_again(tmp_path: Path) -> None:
 
 
 def test_a_lost_worker_costs_its_part(tmp_path: Path) -> None:
-    """If it fails, a sweep with three dask workers writes other bytes if one of the workers is killed during the
-    sweep.
-    """
+    """If this test fails, a sweep with three dask workers writes other bytes if one of the workers is killed during the
+    sweep. """
     design = {**DESIGN, "points": 8, "set": {**DESIGN["set"], "duration": "60 s"}}
     alone = equipoise.sweep(equipoise.DEMO, tmp_path / "alone.parquet", **design)
     with distributed.LocalCluster(n_workers=3, threads_per_worker=1, processes=True, dashboard_address=None) as cluster, \
@@ -107,7 +104,7 @@ def test_a_lost_worker_costs_its_part(tmp_path: Path) -> None:
 
 
 def test_what_is_wrong_is_named(tmp_path: Path) -> None:
-    """If it fails, a wrong design does not raise an exception before the first run."""
+    """If this test fails, a wrong design does not raise an exception before the first run."""
     with pytest.raises(equipoise.EquipoiseError, match="taget"):
         equipoise.sweep(equipoise.DEMO, tmp_path / "x.parquet", vary={"flow.media.controller.taget": ["8 ms"]})
     with pytest.raises(ValueError, match="a list of values"):

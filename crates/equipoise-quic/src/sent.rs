@@ -97,7 +97,7 @@ mod tests {
         Instant::from_nanos(millis * 1_000_000)
     }
 
-    /// If it fails, a controller that uses packet numbers gets a report on the wrong packet.
+    /// If this test fails, a controller that uses packet numbers gets a report on the wrong packet.
     #[test]
     fn packets_have_our_numbers_by_the_stacks_or_by_when_they_left() {
         let mut sent = SentPackets::default();

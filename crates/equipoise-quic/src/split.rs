@@ -194,7 +194,7 @@ mod tests {
         assert_eq!(last.most(), Rate::ZERO, "both have left");
     }
 
-    /// If it fails, a connection over two networks sends as much over the slow network as over the fast one.
+    /// If this test fails, a connection over two networks sends as much over the slow network as over the fast one.
     #[test]
     fn the_path_with_the_shorter_delay_gets_most() {
         let split = Split::named("ap", &[]).expect("right");

@@ -97,7 +97,7 @@ mod tests {
 
     use super::*;
 
-    /// If it fails, data that is left in the scratch buffer or in a slot appears in another datagram.
+    /// If this test fails, data that is left in the scratch buffer or in a slot appears in another datagram.
     #[test]
     fn a_datagram_comes_out_as_it_went_in_whatever_was_there_before() {
         let (mut packets, mut scratch) = (Packets::default(), Vec::new());

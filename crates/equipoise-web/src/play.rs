@@ -207,7 +207,7 @@ mod tests {
         Pull { at_s, quantity, value }
     }
 
-    /// If it fails, a change made by hand modifies results before the time of the change.
+    /// If this test fails, a change made by hand modifies results before the time of the change.
     #[test]
     fn a_pull_changes_nothing_before_it() {
         let usual = play(&request(Vec::new())).expect("the demo");
@@ -221,7 +221,7 @@ mod tests {
         }
     }
 
-    /// If it fails, a change made by hand does not replace the scenario's later steps of the same quantity.
+    /// If this test fails, a change made by hand does not replace the scenario's later steps of the same quantity.
     #[test]
     fn a_pull_holds_until_the_next_one() {
         let pulls = vec![
@@ -239,7 +239,7 @@ mod tests {
         assert_eq!(played.capacity, [(0.0, 1e6), (7.0, 2.5e6), (8.0, 3e6)]);
     }
 
-    /// If it fails, the exported scenario file does not reproduce the results on the page.
+    /// If this test fails, the exported scenario file does not reproduce the results on the page.
     #[test]
     fn the_scenario_of_a_lane_gives_its_results_again() {
         let pulls = vec![
@@ -286,7 +286,7 @@ mod tests {
         assert!(matches!(unknown, Err(PlayError::Swap(_))));
     }
 
-    /// If it fails, the page cannot show one of its own scenarios.
+    /// If this test fails, the page cannot show one of its own scenarios.
     #[test]
     fn all_scenarios_of_the_page_can_be_watched() {
         assert_eq!(scenarios().len(), PRESETS.len());

@@ -243,8 +243,8 @@ impl Call {
     }
 }
 
-/// If it fails, feedback in one of the formats does not reach the controller, or the receiver's clock is converted
-/// wrongly.
+/// If this test fails, feedback in one of the formats does not reach the controller, or the receiver's clock is
+/// converted wrongly.
 #[test]
 fn our_own_law_fills_a_link_over_either_format() {
     for format in [Format::TransportWide, Format::CongestionFeedback] {
@@ -291,8 +291,8 @@ fn packets_of_a_frame_leave_one_by_one() {
     }
 }
 
-/// If it fails, each request for a packet adds a duplicate, although the packet's retransmission already waits or was
-/// sent less than a round trip ago.
+/// If this test fails, each request for a packet adds a duplicate, although the packet's retransmission already waits
+/// or was sent less than a round trip ago.
 #[test]
 fn a_packet_is_sent_again_once_in_a_round_trip() {
     let mut call = Call::new(Format::TransportWide, "cbr", &[("rate", "1 Mbit/s")], 100_000_000);

@@ -27,8 +27,8 @@ fn missing() -> Option<&'static str> {
     if fetched.is_ok_and(|it| it.status.success()) { None } else { Some("npm cannot fetch puppeteer-core") }
 }
 
-/// If it fails, Chromium does not decode the video, or the sender does not follow the capacity. The utilisation is
-/// measured only in the last 3 s of each phase. Because this time is short, the test requires only 0.5.
+/// If this test fails, Chromium does not decode the video, or the sender does not follow the capacity. The utilisation
+/// is measured only in the last 3 s of each phase. Because this time is short, the test requires only 0.5.
 #[test]
 #[ignore = "a real browser in real time"]
 fn chromium_decodes_what_we_send_while_the_path_steps() {

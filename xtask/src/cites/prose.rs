@@ -228,7 +228,7 @@ mod tests {
         parts.iter().map(|(line, part)| (*line, (*part).to_owned())).collect()
     }
 
-    /// If it fails, a phrase that continues on the next line of a comment or a string is not found.
+    /// If this test fails, a phrase that continues on the next line of a comment or a string is not found.
     #[test]
     fn comments_and_strings_of_rust_are_prose_across_their_lines() {
         let code = "//! One\n//! two.\n\nfn any() {\n    // three\n    // four\n    say(\"five \\\n         six\", r#\"a \"b\"\n c\"#);\n}\n";
@@ -237,7 +237,7 @@ mod tests {
         assert_eq!(parts(Form::RustComments, code), owned(&found[..2]));
     }
 
-    /// If it fails, a character literal or a lifetime makes the code after it count as a string.
+    /// If this test fails, a character literal or a lifetime makes the code after it count as a string.
     #[test]
     fn characters_and_lifetimes_open_no_string() {
         let code = "let q = '\"'; let e = '\\''; let s: &'static str = \"a\\\"b\\nc // d\"; // e\n";
@@ -246,7 +246,7 @@ mod tests {
         assert_eq!(parts(Form::Rust, url), owned(&[(1, "u"), (1, "v w")]));
     }
 
-    /// If it fails, recorded numbers and the output of programs are checked for phrases.
+    /// If this test fails, recorded numbers and the output of programs are checked for phrases.
     #[test]
     fn code_blocks_and_generated_results_of_markdown_are_no_prose() {
         let page =

@@ -122,7 +122,8 @@ mod tests {
         assert_eq!(found[0].to_string(), "`at the most` is hard to read; write: at most");
     }
 
-    /// If it fails, an entry of the list is never found, is in the list twice, or is suggested for another entry.
+    /// If this test fails, an entry of the list is never found, is in the list twice, or is suggested for another
+    /// entry.
     #[test]
     fn the_list_is_sorted_in_lower_case_and_contains_none_of_its_suggestions() {
         assert!(PHRASES.is_sorted_by(|(one, _), (other, _)| one < other));

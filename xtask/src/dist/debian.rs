@@ -55,7 +55,8 @@ fn control(version: &str, machine: Machine) -> String {
 mod tests {
     use super::*;
 
-    /// If it fails, the version or the architecture in the control file is wrong, or a line of the file is not a field.
+    /// If this test fails, the version or the architecture in the control file is wrong, or a line of the file is not a
+    /// field.
     #[test]
     fn the_control_file_has_every_field_on_a_line_of_its_own() {
         let text = control("1.2.3", Machine::Aarch64);

@@ -18,7 +18,7 @@ static void the_version_is_that_of_the_header(void) {
     CHECK(strcmp(eq_version(), EQ_VERSION) == 0);
 }
 
-/* If it fails, a program cannot list the controllers. */
+/* If this test fails, a program cannot list the controllers. */
 static void the_catalogue_lists_every_controller_and_each_can_be_made(void) {
     CHECK(eq_controller_count() >= 10);
     CHECK(eq_controller_name(eq_controller_count()) == NULL && eq_controller_summary(99) == NULL);
@@ -75,7 +75,7 @@ static void what_is_wrong_is_named_with_what_would_be_right(void) {
     CHECK(SAYS("sizeof(eq_controller_options)"));
 }
 
-/* If it fails, a call with NULL crashes instead of returning an error. */
+/* If this test fails, a call with NULL crashes instead of returning an error. */
 static void null_is_never_followed(void) {
     CHECK_CODE(EQ_E_ARGUMENT, eq_controller_new("equipoise", NULL, 0, NULL, 0, NULL));
     eq_controller *controller;
@@ -150,7 +150,7 @@ static void feedback_in_either_format_is_joined_with_what_was_sent(void) {
     }
 }
 
-/* If it fails, a sender that receives no acknowledgements keeps its rate, even if the path is congested. */
+/* If this test fails, a sender that receives no acknowledgements keeps its rate, even if the path is congested. */
 static void silence_takes_the_rate_down(void) {
     struct eq_controller_options options = {.struct_size = sizeof options, .feedback = EQ_FEEDBACK_ACKS};
     eq_controller *controller;
@@ -193,7 +193,7 @@ static uint64_t draw(uint64_t below) {
     return state % below;
 }
 
-/* If it fails, malformed feedback from the network can crash the program. EQ_E_INTERNAL would be an error in the
+/* If this test fails, malformed feedback from the network can crash the program. EQ_E_INTERNAL would be an error in the
  * library; all other results are allowed. */
 static void a_hostile_peer_and_a_careless_caller_do_no_harm(void) {
     const char *names[] = {"equipoise", "gcc", "scream", "nada", "rap"};

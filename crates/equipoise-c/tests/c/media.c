@@ -117,7 +117,7 @@ static void rtp_packets_come_out_as_they_were(void) {
     CHECK(summary.ended_by_peer);
 }
 
-/* If it fails, a program with a live encoder blocks on the network, or is never notified that it can write again. */
+/* If this test fails, a program with a live encoder blocks on the network, or is never notified that it can write again. */
 static void where_there_is_no_room_the_descriptor_tells_when_there_is(void) {
     static const unsigned char frame[100000];
     char address[32];
@@ -153,7 +153,7 @@ static void *waits(void *argument) {
     return NULL;
 }
 
-/* If it fails, a program cannot end while one of its threads waits. */
+/* If this test fails, a program cannot end while one of its threads waits. */
 static void whoever_waits_is_ended_from_another_thread(void) {
     char address[32];
     const struct timespec moment = {0, 30000000};

@@ -35,7 +35,7 @@ static int is_readable(int pair, int timeout_ms) {
     return poll(&polled, 1, timeout_ms) == 1;
 }
 
-/* If it fails, two programs that exchange data need two handles and two ports each. */
+/* If this test fails, two programs that exchange data need two handles and two ports each. */
 static void one_handle_sends_and_receives(void) {
     int one = open_pair(), other = open_pair();
     static unsigned char unit[5000], got[EQ_ADU_MAX];

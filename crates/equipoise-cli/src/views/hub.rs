@@ -114,8 +114,8 @@ mod tests {
     use super::*;
     use crate::views::samples;
 
-    /// If it fails, a page that no longer reads uses memory without limit or blocks the other pages, or a page that
-    /// connects later lacks the past events.
+    /// If this test fails, a page that no longer reads uses memory without limit or blocks the other pages, or a page
+    /// that connects later lacks the past events.
     #[test]
     fn a_page_that_does_not_read_is_let_go_and_one_that_comes_later_knows_what_goes_on() {
         let mut hub = Hub::default();

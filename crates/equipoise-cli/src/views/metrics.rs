@@ -204,9 +204,9 @@ mod tests {
     use crate::views::samples;
     use crate::views::told::Told;
 
-    /// If it fails, a scraper rejects the whole text. The test checks rules of `OpenMetrics` 1.0: the lines of a family
-    /// are contiguous, names end with the unit, counters end in `_total`, samples are unique, and the text ends with
-    /// `# EOF`.
+    /// If this test fails, a scraper rejects the whole text. The test checks rules of `OpenMetrics` 1.0: the lines of a
+    /// family are contiguous, names end with the unit, counters end in `_total`, samples are unique, and the text ends
+    /// with `# EOF`.
     #[test]
     fn the_text_is_what_the_format_asks_for() {
         let board = samples::board(3);

@@ -95,7 +95,7 @@ impl Trail {
 mod tests {
     use super::*;
 
-    /// If it fails, the report of a session of several months uses memory without limit, or lacks the session's
+    /// If this test fails, the report of a session of several months uses memory without limit, or lacks the session's
     /// beginning.
     #[test]
     fn a_trail_of_any_length_has_a_bounded_number_of_points_over_all_of_its_time() {

@@ -215,7 +215,7 @@ mod tests {
         terminal.backend().to_string()
     }
 
-    /// If it fails, the program never ends after the user closed the terminal's window.
+    /// If this test fails, the program never ends after the user closed the terminal's window.
     #[test]
     fn a_terminal_whose_other_end_is_closed_is_noticed() {
         let (reader, writer) = io::pipe().expect("a pipe");

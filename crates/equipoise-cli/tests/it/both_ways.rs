@@ -53,7 +53,7 @@ fn number(value: &Value) -> u64 {
     value.as_u64().unwrap_or_else(|| panic!("{value} is no count"))
 }
 
-/// If it fails, a receiver does not send the media that the other end requests, or the two ends report different
+/// If this test fails, a receiver does not send the media that the other end requests, or the two ends report different
 /// numbers of packets.
 #[test]
 fn a_receiver_sends_what_is_asked_for_and_both_ends_say_how_much() {
@@ -144,7 +144,7 @@ fn directions_and_numbers_that_cannot_be_are_refused_by_name() {
     }
 }
 
-/// If it fails, a receiver sends media to peers without a key, or sends more than its operator allows.
+/// If this test fails, a receiver sends media to peers without a key, or sends more than its operator allows.
 #[test]
 fn a_receiver_sends_no_more_than_it_may_and_nothing_without_a_key_unless_it_is_told_to() {
     let cases: [(&[&str], &[&str], &str); 3] = [
@@ -200,8 +200,8 @@ fn a_receiver_of_an_older_version_is_named() {
     );
 }
 
-/// If it fails, a stream ends when a home router restarts and changes the address of the receiving host, or media is
-/// sent to an address that was not validated.
+/// If this test fails, a stream ends when a home router restarts and changes the address of the receiving host, or
+/// media is sent to an address that was not validated.
 #[test]
 #[ignore = "real time: 14 s"]
 fn media_finds_a_listener_whose_address_has_changed() {

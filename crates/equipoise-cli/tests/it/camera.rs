@@ -62,8 +62,8 @@ fn number(value: &Value) -> f64 {
     value.as_f64().expect("a number")
 }
 
-/// If it fails, a reader who follows the book's camera page sees no video, or a video whose bitrate exceeds the path's
-/// capacity.
+/// If this test fails, a reader who follows the book's camera page sees no video, or a video whose bitrate exceeds the
+/// path's capacity.
 #[test]
 #[ignore = "real time: 24 s"]
 fn the_commands_of_the_page_carry_a_picture_whose_bitrate_follows_the_path() {

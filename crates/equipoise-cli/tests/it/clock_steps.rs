@@ -86,8 +86,8 @@ fn a_senders_wall_clock_that_is_set_once_is_noticed_and_moves_neither_delay_nor_
     assert!(least > 0.4 * before, "{:?}", told.rates());
 }
 
-/// If it fails, the measured delays change when an administrator or a time server sets a host's clock. The rate then
-/// changes, too.
+/// If this test fails, the measured delays change when an administrator or a time server sets a host's clock. The rate
+/// then changes, too.
 #[test]
 #[ignore = "real time: 31 s, on a quiet machine"]
 fn a_wall_clock_that_is_set_is_noticed_and_moves_neither_delay_nor_rate() {
@@ -118,7 +118,7 @@ fn a_wall_clock_that_is_set_is_noticed_and_moves_neither_delay_nor_rate() {
 /// The monotonic clock of a host jumps if the host is a virtual machine that is moved, and stops while the host is
 /// suspended.
 ///
-/// If it fails, a jump of one host's clock is measured as delay.
+/// If this test fails, a jump of one host's clock is measured as delay.
 #[test]
 #[ignore = "real time: 43 s, on a quiet machine"]
 fn a_session_clock_that_jumps_or_stalled_is_noticed_and_the_rate_comes_back() {

@@ -51,8 +51,8 @@ fn receive(socket: &UdpSocket) -> Option<(Vec<u8>, SocketAddr)> {
     Some((buffer[..length].to_vec(), from))
 }
 
-/// If it fails, a picture that was damaged by a loss stays damaged until the encoder's next regular key frame, which
-/// may take minutes.
+/// If this test fails, a picture that was damaged by a loss stays damaged until the encoder's next regular key frame,
+/// which may take minutes.
 #[test]
 fn what_a_decoder_asks_for_comes_to_the_encoder_and_a_flood_does_not() {
     let folder = Folder::new();
@@ -169,8 +169,8 @@ fn an_encoder_that_restarts_with_another_source_goes_on_after_two_seconds() {
     assert!(sent["end"]["ignored"]["foreign"].as_u64() >= Some(10), "{sent}");
 }
 
-/// If it fails, the audio of a call reaches the video decoder, or the rate that the video encoder receives includes the
-/// audio's rate.
+/// If this test fails, the audio of a call reaches the video decoder, or the rate that the video encoder receives
+/// includes the audio's rate.
 #[test]
 fn audio_goes_beside_video_to_its_own_decoder_and_video_has_what_is_left_of_the_rate() {
     const AUDIO: u32 = 0xCAFE_0002;
@@ -227,7 +227,7 @@ fn audio_goes_beside_video_to_its_own_decoder_and_video_has_what_is_left_of_the_
     assert!((930_000..970_000).contains(&first) && (800_000..910_000).contains(&last), "{told:?}");
 }
 
-/// If it fails, a session is opened before the rate socket, and the user is told that nothing was run although a
+/// If this test fails, a session is opened before the rate socket, and the user is told that nothing was run although a
 /// receiver may have received media. The test has no receiver.
 #[test]
 fn a_rate_socket_that_cannot_be_made_is_refused_before_a_session_is_opened() {

@@ -254,7 +254,8 @@ fn packets_that_come_twice_count_once() {
     );
 }
 
-/// Transfers a stream over a path without losses. If it fails, the stream does not arrive complete and unchanged.
+/// Transfers a stream over a path without losses. If this test fails, the stream does not arrive complete and
+/// unchanged.
 fn intact(what: &str, fate: impl FnMut(&Passing) -> Vec<u64> + Send + 'static, counter: &str, at_least: u64) {
     let Some(bench) = Bench::new(Machine::shared(), fate) else { return };
     let (from, to) = (bench.folder.file("stream"), bench.folder.file("received"));

@@ -168,7 +168,7 @@ window = { name = "reno" }
 tcp = { transfer = "5 MB" }
 "#;
 
-/// If it fails, the exit code of `--check` contradicts the judgement in the report.
+/// If this test fails, the exit code of `--check` contradicts the judgement in the report.
 #[test]
 fn whether_it_held_is_said_in_the_terminal_in_the_report_and_by_the_exit_code() {
     let folder = Folder::new();

@@ -71,7 +71,7 @@ fn the_key_may_come_from_the_environment_and_results_go_to_standard_output() {
     assert_eq!(end["bytes_received"].as_u64(), sent["end"]["packets_sent"].as_u64().map(|packets| packets * 500));
 }
 
-/// If it fails, the memory of a receiver whose output goes to a slow program grows at the rate of the session.
+/// If this test fails, the memory of a receiver whose output goes to a slow program grows at the rate of the session.
 #[test]
 fn a_reader_that_stands_still_costs_a_receiver_a_bounded_memory_and_learns_what_it_missed() {
     let folder = Folder::new();
@@ -153,7 +153,7 @@ fn across(machine: &Machine) -> Option<(Hosts, Middle, Folder)> {
     Some((hosts, middle, folder))
 }
 
-/// A fast test across hosts. If it fails, a file that is sent to another host arrives changed or not at all.
+/// A fast test across hosts. If this test fails, a file that is sent to another host arrives changed or not at all.
 #[test]
 fn a_file_comes_from_host_to_host_as_it_was() {
     let machine = Machine::shared();
@@ -169,7 +169,7 @@ fn a_file_comes_from_host_to_host_as_it_was() {
     assert!(fs::read(&received).expect("received") == bytes, "the bytes are those that were sent");
 }
 
-/// If it fails, `--repair` does not work, or changes the order of the payload.
+/// If this test fails, `--repair` does not work, or changes the order of the payload.
 #[test]
 fn a_file_comes_whole_over_a_path_that_loses_if_it_is_repaired() {
     let machine = Machine::shared();

@@ -32,7 +32,8 @@ fn udp(address: &str) -> UdpSocket {
     socket
 }
 
-/// If it fails, the ECN marks that the link's queue sets are missing in the results of the receiver or the sender.
+/// If this test fails, the ECN marks that the link's queue sets are missing in the results of the receiver or the
+/// sender.
 #[test]
 fn marks_of_a_relay_come_back_to_the_sender() {
     let folder = Folder::new();
@@ -277,7 +278,7 @@ fn between_two_interfaces_it_carries_udp_and_tcp_as_kernels_send_them() {
     assert!(report["frames_taken_apart"].as_u64().is_some_and(|frames| frames > 0), "{report}");
 }
 
-/// If it fails, the queue of the link does not set ECN marks in packets of the kernel's TCP.
+/// If this test fails, the queue of the link does not set ECN marks in packets of the kernel's TCP.
 #[test]
 #[ignore = "real time: 10 s"]
 fn queues_tell_the_kernels_tcp_of_congestion_by_marks() {

@@ -26,8 +26,8 @@ fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or(f64::NAN)
 }
 
-/// If it fails, a flow pair behaves differently in live and simulated runs, or the report lacks the pair's TCP or RTP
-/// flow.
+/// If this test fails, a flow pair behaves differently in live and simulated runs, or the report lacks the pair's TCP
+/// or RTP flow.
 #[test]
 #[ignore = "real time: 11 s"]
 fn a_flow_pair_alone_has_the_link_in_both_worlds_and_one_report() {

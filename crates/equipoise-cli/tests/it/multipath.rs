@@ -95,7 +95,8 @@ impl TwoLinks {
     }
 }
 
-/// If it fails, a sender still uses an interface that is down, or does not use the interface again after it is up.
+/// If this test fails, a sender still uses an interface that is down, or does not use the interface again after it is
+/// up.
 #[test]
 #[ignore = "real time: 31 s"]
 fn a_session_outlives_one_of_its_interfaces_and_takes_it_up_again() {

@@ -171,7 +171,7 @@ fn one_end_of_a_transfer() {
     }
 }
 
-/// If it fails, the round-trip times that are measured for the kernel's TCP through a queue differ from those of
+/// If this test fails, the round-trip times that are measured for the kernel's TCP through a queue differ from those of
 /// tshark.
 #[test]
 #[ignore = "real time: 6 s"]

@@ -72,7 +72,7 @@ fn between_two_tun_devices_it_carries_udp_and_tcp_wherever_they_are_moved() {
     assert!(took < Duration::from_secs(10) || stood > 0.5, "{took:?}, {report}");
 }
 
-/// If it fails, a link continues to run without traffic after its devices were removed.
+/// If this test fails, a link continues to run without traffic after its devices were removed.
 #[test]
 fn a_device_that_is_taken_away_ends_it_and_those_it_made_go_with_it() {
     if !is_there() {
@@ -114,7 +114,7 @@ fn names_that_no_device_can_have_are_refused() {
     }
 }
 
-/// If it fails, users without the permission or without the driver see only an error number.
+/// If this test fails, users without the permission or without the driver see only an error number.
 #[test]
 fn without_the_right_or_the_driver_it_says_what_would_help() {
     if !is_there() {

@@ -19,8 +19,8 @@ fn number(said: &str, before: &str, after: &str) -> f64 {
     said.lines().rev().find_map(find).unwrap_or_else(|| panic!("no `{before}… {after}` in {said}"))
 }
 
-/// If it fails, a reader of the tutorial sees an error, or values that differ from those on the page. Simulated values
-/// are the same on every machine, so update the page if a change of a control law changes them.
+/// If this test fails, a reader of the tutorial sees an error, or values that differ from those on the page. Simulated
+/// values are the same on every machine, so update the page if a change of a control law changes them.
 #[test]
 #[ignore = "long simulations"]
 fn what_the_tutorial_simulates_prints_what_stands_there() {
@@ -38,7 +38,8 @@ fn what_the_tutorial_simulates_prints_what_stands_there() {
     }
 }
 
-/// If it fails, a reader of the tutorial sees that no packets arrive, or that the queueing delay is not controlled.
+/// If this test fails, a reader of the tutorial sees that no packets arrive, or that the queueing delay is not
+/// controlled.
 #[test]
 #[ignore = "real time: 45 s"]
 fn the_tutorials_call_is_held_on_real_sockets_and_between_two_ends() {

@@ -139,7 +139,7 @@ fn all_three_tell_as_lines_of_json_while_they_run_and_write_reports() {
     }
 }
 
-/// If it fails, the results are lost when the program that reads the events ends.
+/// If this test fails, the results are lost when the program that reads the events ends.
 #[test]
 fn results_are_written_even_if_nobody_reads_the_stream_any_more() {
     let folder = Folder::new();
@@ -253,7 +253,7 @@ fn the_metrics_are_read_by_the_parser_of_prometheus() {
     receiver.finish();
 }
 
-/// If it fails, the terminal view does not appear, or the user's terminal is not restored after the run.
+/// If this test fails, the terminal view does not appear, or the user's terminal is not restored after the run.
 #[test]
 fn the_terminal_is_drawn_upon_and_given_back_and_without_one_there_are_lines() {
     if !installed("script") {
@@ -353,7 +353,7 @@ fn lateness(folder: &Folder, is_watched: bool) -> f64 {
     late.next().unwrap_or_else(|| panic!("{report}"))
 }
 
-/// If it fails, live views delay packets. The test compares ten runs with views and ten runs without views, in
+/// If this test fails, live views delay packets. The test compares ten runs with views and ten runs without views, in
 /// alternation.
 #[test]
 #[ignore = "real time: 45 s, alone on the machine"]

@@ -62,7 +62,7 @@ fn completions_name_the_subcommands() {
     }
 }
 
-/// If it fails, the package of a Linux distribution lacks a valid manual page for a command.
+/// If this test fails, the package of a Linux distribution lacks a valid manual page for a command.
 #[test]
 fn manual_pages_are_written_for_every_command() {
     let folder = Folder::new();
@@ -78,7 +78,7 @@ fn manual_pages_are_written_for_every_command() {
     assert_eq!(refused.status.code(), Some(5), "a folder that cannot be made");
 }
 
-/// If it fails, a JSON result lacks data that is needed to reproduce the result.
+/// If this test fails, a JSON result lacks data that is needed to reproduce the result.
 #[test]
 fn every_result_in_json_names_its_version_its_seed_and_its_parameters() {
     let folder = Folder::new();

@@ -34,8 +34,8 @@ fn numbers(news: &News) -> Vec<u64> {
     news.packets.iter().map(|packet| packet.number).collect()
 }
 
-/// If it fails, the sequence numbers that `rtpsession` assigns are not matched with the element's packet numbers, and
-/// controllers get feedback about packets that were never sent.
+/// If this test fails, the sequence numbers that `rtpsession` assigns are not matched with the element's packet
+/// numbers, and controllers get feedback about packets that were never sent.
 #[test]
 fn packets_are_found_by_time_and_size_whatever_the_other_count_is() {
     let mut departures = departures();
@@ -72,7 +72,7 @@ fn a_count_that_begins_anew_is_found_again() {
     assert_eq!(numbers(&news), [6, 7]);
 }
 
-/// If it fails, an element that sends a feedback event upstream can forge arrivals of packets.
+/// If this test fails, an element that sends a feedback event upstream can forge arrivals of packets.
 #[test]
 fn what_fits_no_packet_that_left_is_refused() {
     let foreign = [

@@ -102,7 +102,7 @@ fn lists_pass_as_what_they_hold() {
     }
 }
 
-/// If it fails, after a seek or a reconnection, the element passes old packets or no packets.
+/// If this test fails, after a seek or a reconnection, the element passes old packets or no packets.
 #[test]
 fn a_flush_drops_what_waits_and_then_packets_pass_again() {
     let mut harness = harness("controller=cbr controller-params=\"rate=10 kbit/s\"");
@@ -136,7 +136,7 @@ fn states_go_up_and_down_whatever_waits() {
     while harness.pull().expect("a packet").size() != 30 {}
 }
 
-/// If it fails, packets are matched with feedback in the unit tests, but not in a pipeline.
+/// If this test fails, packets are matched with feedback in the unit tests, but not in a pipeline.
 #[test]
 fn feedback_moves_the_estimate_and_tells_the_encoder() {
     let mut harness = harness("estimated-bitrate=200000 min-bitrate=50000");

@@ -18,7 +18,7 @@ fn inspect(what: &str) -> Option<Output> {
     output
 }
 
-/// If it fails, GStreamer does not accept the library as a plugin, or reports a problem with it.
+/// If this test fails, GStreamer does not accept the library as a plugin, or reports a problem with it.
 #[test]
 fn gst_inspect_knows_plugin_and_element_and_has_no_complaint() {
     let asked = [

@@ -31,7 +31,7 @@ fn an_encoder_follows_a_path_in_steps() {
     assert!(report.decoded * 10 > report.encoded * 9, "{report:?}");
 }
 
-/// If it fails, the element does not work as the result of `request-aux-sender` of `rtpbin`.
+/// If this test fails, the element does not work as the result of `request-aux-sender` of `rtpbin`.
 #[test]
 fn rtpbin_takes_the_element_as_its_auxiliary_sender() {
     if let Some(missing) = missing() {

@@ -8,7 +8,8 @@ use equipoise_kernel::{KernelError, Parameters, load};
 use crate::machine::Machine;
 use crate::skip;
 
-/// Checks that this kernel's BPF verifier accepts the program. If it fails, nobody can load the congestion control.
+/// Checks that this kernel's BPF verifier accepts the program. If this test fails, nobody can load the congestion
+/// control.
 #[test]
 fn the_kernel_takes_the_program_once_and_its_parameters() {
     let _machine = Machine::alone();

@@ -92,8 +92,8 @@ mod tests {
     }
 
     proptest! {
-        /// If it fails, no point is optimal, one optimal point dominates another, or a point that is not optimal is not
-        /// dominated by an optimal one.
+        /// If this test fails, no point is optimal, one optimal point dominates another, or a point that is not optimal
+        /// is not dominated by an optimal one.
         #[test]
         fn the_front_beats_all_others(points in proptest::collection::vec((0..9u8, 0..9u8), 1..12)) {
             let points: Vec<_> = points.into_iter().map(|(rate, delay)| (f64::from(rate), f64::from(delay))).collect();

@@ -209,8 +209,8 @@ mod tests {
     }
 
     proptest! {
-        /// If it fails, swapping the variants changes more than the sign, noise that both variants share has an effect,
-        /// or the confidence interval is not computed from the differences.
+        /// If this test fails, swapping the variants changes more than the sign, noise that both variants share has an
+        /// effect, or the confidence interval is not computed from the differences.
         #[test]
         fn a_difference_is_odd_and_knows_nothing_of_common_noise(
             values in proptest::collection::vec((-1e3..1e3f64, -1e3..1e3f64, -1e3..1e3f64), 2..20),

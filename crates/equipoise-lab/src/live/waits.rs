@@ -139,7 +139,8 @@ mod tests {
         }
     }
 
-    /// If it fails, feedback counts as media, or waiting times are recorded for the flow of the opposite direction.
+    /// If this test fails, feedback counts as media, or waiting times are recorded for the flow of the opposite
+    /// direction.
     #[test]
     fn what_goes_with_the_media_comes_to_the_receiver_and_all_else_to_the_sender() {
         let route = |goes_back, is_duplex| RouteOf { flow: 3, goes_back, is_duplex };

@@ -164,8 +164,8 @@ mod tests {
     }
 
     proptest! {
-        /// If it fails, quantiles or cells differ from those of `hdrhistogram`, possibly only after two histograms are
-        /// merged.
+        /// If this test fails, quantiles or cells differ from those of `hdrhistogram`, possibly only after two
+        /// histograms are merged.
         #[test]
         fn it_tells_the_same_as_a_library(
             times in proptest::collection::vec(any_time(), 1..300),

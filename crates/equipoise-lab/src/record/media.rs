@@ -288,7 +288,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// If it fails, results depend on how many packets the simulator handles at once.
+        /// If this test fails, results depend on how many packets the simulator handles at once.
         #[test]
         fn packets_that_leave_together_count_as_one_by_one(
             gaps_ms in proptest::collection::vec(0i64..400, 1..200),
@@ -312,8 +312,8 @@ mod tests {
             prop_assert_eq!(found, results(1));
         }
 
-        /// If it fails, results depend on how many arriving packets the simulator handles at once. Some packets arrive
-        /// out of order.
+        /// If this test fails, results depend on how many arriving packets the simulator handles at once. Some packets
+        /// arrive out of order.
         #[test]
         fn packets_that_arrive_together_count_as_one_by_one(
             gaps_ms in proptest::collection::vec((0i64..400, 0i64..900), 1..200),

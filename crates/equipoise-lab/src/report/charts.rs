@@ -187,7 +187,7 @@ mod tests {
         assert!((top - 15.0).abs() < 1e-9 && !cut, "{top}");
     }
 
-    /// If it fails, the note below a chart without a target mentions a target.
+    /// If this test fails, the note below a chart without a target mentions a target.
     #[test]
     fn the_note_of_an_axis_that_is_cut_mentions_a_target_only_if_there_is_one() {
         let noted = |target| {

@@ -299,7 +299,8 @@ mod tests {
         assert!(!page.contains("src=") && !page.contains("href="));
     }
 
-    /// If it fails, the axis is linear up to 200 ms although the shortest delay is 7 ms, so short delays overlap.
+    /// If this test fails, the axis is linear up to 200 ms although the shortest delay is 7 ms, so short delays
+    /// overlap.
     #[test]
     fn delays_far_apart_have_a_logarithmic_axis() {
         let at = |ms: f64| Drawn { x: [1.0; 3], y: [ms - 8.0, ms, ms + 1.0] };

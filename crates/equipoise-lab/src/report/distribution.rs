@@ -107,7 +107,7 @@ mod tests {
     use crate::report::tests::flow;
     use crate::result::World;
 
-    /// If it fails, percentiles read from the chart are too low, or the tail is missing.
+    /// If this test fails, percentiles read from the chart are too low, or the tail is missing.
     #[test]
     fn the_distribution_is_complementary_and_its_tail_is_whole() {
         let (flow, empty) = (flow(&[(1.0, 5.0), (0.05, 18.7), (0.01, 60.0), (1e-3, 192.0)]), flow(&[]));

@@ -99,8 +99,8 @@ fn several_runs_of_a_world_share_one_verdict() {
     );
 }
 
-/// If it fails, runs without time series do not count for the means, or the page does not say that charts show only the
-/// first runs.
+/// If this test fails, runs without time series do not count for the means, or the page does not say that charts show
+/// only the first runs.
 #[test]
 fn runs_without_series_count_for_the_means_and_not_for_the_charts() {
     let interval = |start_s: f64| IntervalResult {
@@ -141,7 +141,7 @@ fn steps_are_labelled_within_the_run_and_stay_text() {
     assert!(page.contains("20 s: &lt;b&gt; to 9.5 Mbit/s") && !page.contains("60 s:") && !page.contains("<b>"));
 }
 
-/// If it fails, the report says that a flow comes or goes where a phase begins with the outage of a path.
+/// If this test fails, the report says that a flow comes or goes where a phase begins with the outage of a path.
 #[test]
 fn a_phase_that_begins_with_an_outage_says_so() {
     let phase = |start_s: f64, end_s: f64| PhaseResult {
@@ -179,7 +179,7 @@ fn a_phase_that_begins_with_an_outage_says_so() {
     assert_eq!(page.matches("a flow comes").count(), page.matches("(phase 4)").count());
 }
 
-/// If it fails, a result with unusual numbers cannot be shown. Results can be read from JSON, so any number is
+/// If this test fails, a result with unusual numbers cannot be shown. Results can be read from JSON, so any number is
 /// possible.
 #[test]
 fn no_number_is_too_strange_for_a_page() {

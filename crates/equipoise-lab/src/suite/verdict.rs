@@ -136,7 +136,7 @@ mod tests {
         }
     }
 
-    /// If it fails, a link over which only the judged law has a result gets the verdict of another link.
+    /// If this test fails, a link over which only the judged law has a result gets the verdict of another link.
     #[test]
     fn each_verdict_stands_in_the_row_of_its_link() {
         let results = vec![

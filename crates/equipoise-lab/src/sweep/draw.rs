@@ -270,7 +270,7 @@ mod tests {
         }
     }
 
-    /// If it fails, the random points of existing designs have changed.
+    /// If this test fails, the random points of existing designs have changed.
     #[test]
     fn a_point_draws_the_same_values_for_good() {
         let rate = draw("link.l.rate=loguniform(1 Mbit/s, 50 Mbit/s)");

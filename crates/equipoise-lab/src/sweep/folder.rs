@@ -322,8 +322,8 @@ mod tests {
 
     use super::*;
 
-    /// If it fails, two threads that store the same part write to one temporary file. The part is then broken, or one
-    /// of the threads gets an error.
+    /// If this test fails, two threads that store the same part write to one temporary file. The part is then broken,
+    /// or one of the threads gets an error.
     #[test]
     fn threads_that_write_one_target_do_not_touch_each_others_files() {
         let folder = tempfile::tempdir().expect("a folder");

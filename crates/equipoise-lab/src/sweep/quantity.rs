@@ -104,7 +104,7 @@ mod tests {
         assert_eq!(Quantity::of(&true.into()), None);
     }
 
-    /// If it fails, a column shows a different number than the run used.
+    /// If this test fails, a column shows a different number than the run used.
     #[test]
     fn what_is_written_is_read_again() {
         for (unit, number) in [

@@ -51,7 +51,7 @@ fn the_number_of_a_run_says_its_point_and_its_seed() {
     assert_ne!(all[0].changes[1], all[4].changes[1]);
 }
 
-/// If it fails, rows differ from single runs of the same scenario and seed, or depend on the number of threads.
+/// If this test fails, rows differ from single runs of the same scenario and seed, or depend on the number of threads.
 #[test]
 fn rows_are_those_of_single_runs() {
     let plan = plan();
@@ -122,7 +122,7 @@ fn threads_shares_and_interruptions_do_not_change_a_byte() {
     assert!(expected == (files(&scratch.path().join("broken")), merged(&broken)));
 }
 
-/// If it fails, the merged Parquet file or the merged CSV differs from the table of the same runs.
+/// If this test fails, the merged Parquet file or the merged CSV differs from the table of the same runs.
 #[test]
 fn the_merged_file_holds_the_table() {
     let scratch = tempfile::tempdir().expect("a folder");
@@ -233,7 +233,7 @@ fn a_share_is_one_of_several_counted_from_1_or_from_0() {
     }
 }
 
-/// If it fails, a user must wait for the end of a run that takes hours.
+/// If this test fails, a user must wait for the end of a run that takes hours.
 #[test]
 fn a_sweep_is_stopped_within_a_run() {
     let mut two = design();
@@ -251,7 +251,7 @@ fn a_sweep_is_stopped_within_a_run() {
     );
 }
 
-/// If it fails, a part that another machine produced is stored without a check.
+/// If this test fails, a part that another machine produced is stored without a check.
 #[test]
 fn a_part_from_elsewhere_is_taken_if_it_is_that_part() {
     let (here, there) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
@@ -273,7 +273,7 @@ fn a_part_from_elsewhere_is_taken_if_it_is_that_part() {
     assert_eq!(files(here.path()), BTreeMap::from([("runs-000000000000.parquet".to_owned(), part(0))]));
 }
 
-/// If it fails, a folder that cannot be written is reported as a broken part. The test does not use permissions
+/// If this test fails, a folder that cannot be written is reported as a broken part. The test does not use permissions
 /// to prevent writing, so it also works as root.
 #[test]
 fn a_part_that_cannot_be_stored_is_a_file_error() {

@@ -62,8 +62,8 @@ fn shares(keys: [&str; 2]) -> [f64; 2] {
     [0, 1].map(|flow: usize| run.flows[flow].delivered_rate_bps.expect("media came") / 1e6)
 }
 
-/// If it fails, a flow that starts later does not reach its share, the shares ignore the priorities, or the flows leave
-/// capacity unused.
+/// If this test fails, a flow that starts later does not reach its share, the shares ignore the priorities, or the
+/// flows leave capacity unused.
 #[test]
 fn flows_of_our_own_law_have_rates_in_the_ratio_of_their_priorities() {
     for (keys, wanted) in [(["", ""], 1.0), ([", priority = 2", ""], 2.0), (["", ", priority = 2"], 0.5)] {
@@ -73,7 +73,7 @@ fn flows_of_our_own_law_have_rates_in_the_ratio_of_their_priorities() {
     }
 }
 
-/// If it fails, a comparison runs a control law with a kind of feedback that it was not designed for.
+/// If this test fails, a comparison runs a control law with a kind of feedback that it was not designed for.
 #[test]
 fn feedback_by_packet_is_there_where_it_is_needed_or_asked_for() {
     let told = |text: &str| {

@@ -108,8 +108,8 @@ fn settled_s(seen: &Arrivals) -> [f64; 3] {
     ]
 }
 
-/// If it fails, coupled flows do not share the rate by their priorities within seconds, or coupling does not reduce the
-/// queueing delay.
+/// If this test fails, coupled flows do not share the rate by their priorities within seconds, or coupling does not
+/// reduce the queueing delay.
 #[test]
 fn coupled_flows_share_by_priority_within_seconds_and_with_less_queue_than_each_on_its_own() {
     for (law, coupling) in [("equipoise", "conservative"), ("nada", "active"), ("gcc", "active")] {

@@ -34,7 +34,7 @@ fn brought(flow: &FlowResult) -> f64 {
     pair.or(tcp).or(flow.delivered_rate_bps).expect("something came") / 1e6
 }
 
-/// If it fails, the simulated network behaves differently in its two directions.
+/// If this test fails, the simulated network behaves differently in its two directions.
 #[test]
 fn in_a_symmetric_network_flows_of_one_kind_fare_alike_in_both_directions() {
     for what in [MEDIA, TCP, PAIR] {
@@ -73,8 +73,8 @@ fn with_reports(text: &str) -> (Run, f64) {
     runs.expect("it can be simulated").remove(0)
 }
 
-/// If it fails, data in the reverse direction does not fill the queue that the media's reports pass, or fills the queue
-/// of the media.
+/// If this test fails, data in the reverse direction does not fill the queue that the media's reports pass, or fills
+/// the queue of the media.
 #[test]
 fn a_connection_that_goes_back_delays_the_reports_of_media_and_not_the_media() {
     let media =

@@ -38,8 +38,8 @@ fn below_a_hundredth(rates: &[f64], queues: &[&str], reports: &[f64]) {
     }
 }
 
-/// If it fails, the controller `ap` oscillates, with a full queue in each period, or leaves capacity unused. An earlier
-/// version lost 18 % of the packets here.
+/// If this test fails, the controller `ap` oscillates, with a full queue in each period, or leaves capacity unused. An
+/// earlier version lost 18 % of the packets here.
 #[test]
 fn a_session_alone_on_a_link_loses_less_than_a_hundredth() {
     below_a_hundredth(&[0.5, 2.0, 12.0], &["50 ms", "300 ms", "1000 packets"], &[0.1, 1.0, 5.0]);

@@ -158,8 +158,8 @@ fn a_route_change_moves_the_delay_and_steps_are_told() {
     assert!((delay - 20.0).abs() < 0.02, "half of the run each: {delay}");
 }
 
-/// If it fails, a step that changes `loss` has no effect in one direction or on a link with the key `loss_burst`, or
-/// the output of `check` does not contain the step.
+/// If this test fails, a step that changes `loss` has no effect in one direction or on a link with the key
+/// `loss_burst`, or the output of `check` does not contain the step.
 #[test]
 fn loss_comes_and_goes_in_steps() {
     let steps = "steps = [{ at = \"5 s\", loss = \"2%\" }, { at = \"15 s\", loss = \"0%\", delay = \"20 ms\" }]";
@@ -199,8 +199,8 @@ fn a_trace_carries_what_it_has_opportunities_for_from_its_offset_on() {
     assert!((15_080..=15_110).contains(&all(&link)), "{link:?}");
 }
 
-/// If it fails, the directions of a half-duplex link do not share one capacity, or the directions of a full-duplex link
-/// share one capacity.
+/// If this test fails, the directions of a half-duplex link do not share one capacity, or the directions of a
+/// full-duplex link share one capacity.
 #[test]
 fn half_duplex_is_one_queue_and_media_go_in_either_direction() {
     let both = |duplex: &str| {
@@ -220,8 +220,8 @@ fn half_duplex_is_one_queue_and_media_go_in_either_direction() {
     assert!((25_000..=25_050).contains(&half.links[0].packets_forwarded), "{:?}", half.links);
 }
 
-/// If it fails, the delay of a TCP flow with a queue discipline is not shorter than its delay with drop-tail, because
-/// TCP fills a drop-tail queue.
+/// If this test fails, the delay of a TCP flow with a queue discipline is not shorter than its delay with drop-tail,
+/// because TCP fills a drop-tail queue.
 #[test]
 fn every_discipline_keeps_tcps_queue_shorter_than_drop_tail() {
     let queue = |aqm: &str| {
@@ -254,8 +254,8 @@ fn the_same_seed_gives_the_same_bytes_whatever_the_number_of_threads() {
     assert_ne!(one[0], one[1], "another seed is another run");
 }
 
-/// If it fails, live or simulated media in the reverse direction do not have the rate and delay of the link's `back`,
-/// or their feedback does not use the forward direction.
+/// If this test fails, live or simulated media in the reverse direction do not have the rate and delay of the link's
+/// `back`, or their feedback does not use the forward direction.
 #[test]
 fn media_go_back_on_real_sockets_too() {
     let text = "name = \"back\"\nduration = \"3 s\"\n[[link]]\nname = \"way\"\nrate = \"8 Mbit/s\"\ndelay = \"5 ms\"\n\
@@ -286,7 +286,7 @@ impl RunObserver for Marks {
     }
 }
 
-/// If it fails, ECN marks of a queue do not reach the controller, or marked packets are dropped.
+/// If this test fails, ECN marks of a queue do not reach the controller, or marked packets are dropped.
 #[test]
 fn marks_come_from_the_queue_to_the_controller() {
     let run = |ecn: &str| {
@@ -331,7 +331,7 @@ fn marks_come_from_the_queue_to_the_controller() {
     assert!(refused.contains("ecn = \"ect0\"") && refused.contains("only a session with a `controller`"), "{refused}");
 }
 
-/// If it fails, a session over two paths, of which only one marks packets, does not receive these ECN marks.
+/// If this test fails, a session over two paths, of which only one marks packets, does not receive these ECN marks.
 #[test]
 fn marks_come_from_several_paths() {
     let text = "name = \"ecn\"\nduration = \"20 s\"\n[[link]]\nname = \"a\"\nrate = \"2 Mbit/s\"\ndelay = \"10 ms\"\n\

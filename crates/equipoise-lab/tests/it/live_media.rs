@@ -78,7 +78,7 @@ fn a_frame_takes_its_packets_own_time_and_the_way() {
     assert!((0.97..1.005).contains(&rate), "{rate} Mbit/s of IP packets");
 }
 
-/// If it fails, the noise of the encoder model changes the mean of the sizes, or the sent rate differs from the
+/// If this test fails, the noise of the encoder model changes the mean of the sizes, or the sent rate differs from the
 /// requested rate.
 #[test]
 fn a_noisy_encoder_with_transients_keeps_to_the_rate() {
@@ -106,8 +106,8 @@ fn a_dead_link_is_a_freeze_and_a_pause_is_none() {
     assert!(silent.clone().count() > 90 && silent.clone().all(|it| it.packets == 0));
 }
 
-/// If it fails, the sender does not skip frames although the encoder produces twice the allowed rate, or the frames
-/// that the sender sends are late.
+/// If this test fails, the sender does not skip frames although the encoder produces twice the allowed rate, or the
+/// frames that the sender sends are late.
 #[test]
 fn frames_are_skipped_in_place_of_late() {
     let set = |key: &str, value: &str| Override::set(key, value);
@@ -119,8 +119,8 @@ fn frames_are_skipped_in_place_of_late() {
     assert!(with.delay.p95_s.expect("frames") < 0.3, "{with:?}");
 }
 
-/// If it fails, the number, the delay or the loss of frames differs between live and simulated runs by more than the
-/// timing errors of the machine explain.
+/// If this test fails, the number, the delay or the loss of frames differs between live and simulated runs by more than
+/// the timing errors of the machine explain.
 #[test]
 #[ignore = "real time: 8 s"]
 fn a_call_does_the_same_live_as_simulated() {

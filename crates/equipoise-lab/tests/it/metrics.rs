@@ -113,8 +113,8 @@ fn a_run_without_a_packet_has_no_figures_and_no_nan() {
     assert!(flows[0].intervals.is_empty() && flows[0].distribution.is_empty());
 }
 
-/// If it fails, the goodput includes the time after the transfer: 10 MB that take 18 s are divided by the 60 s from the
-/// start of the flow to the planned end of the run, which gives 1.3 Mbit/s.
+/// If this test fails, the goodput includes the time after the transfer: 10 MB that take 18 s are divided by the 60 s
+/// from the start of the flow to the planned end of the run, which gives 1.3 Mbit/s.
 #[test]
 fn the_goodput_of_a_finite_transfer_is_that_of_the_time_it_took() {
     let text = r#"

@@ -155,7 +155,8 @@ fn an_override_that_does_not_fit_is_refused_with_its_path_and_what_would_be_righ
     }
 }
 
-/// If it fails, an override with a typing error in its key is ignored, and the scenario runs with the old setting.
+/// If this test fails, an override with a typing error in its key is ignored, and the scenario runs with the old
+/// setting.
 #[test]
 fn an_unknown_key_is_refused_by_the_check_of_the_file() {
     let cases: [(&str, &[&str]); 6] = [

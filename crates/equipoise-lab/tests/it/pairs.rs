@@ -175,7 +175,8 @@ source = { kind = "poisson", rate = "12 kbit/s" }
     assert!((utilisation - received).abs() < 0.004, "{received} of {utilisation}");
 }
 
-/// If it fails, a report with a flow pair cannot be read again, or a report without one contains keys of flow pairs.
+/// If this test fails, a report with a flow pair cannot be read again, or a report without one contains keys of flow
+/// pairs.
 #[test]
 fn only_a_pair_has_the_keys_of_a_pair() {
     let (scenario, run) = simulated(&ALONE.replace("100 s", "30 s"));

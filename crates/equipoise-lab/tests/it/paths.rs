@@ -99,8 +99,8 @@ fn carried(path: &PathResult, from: f64, to: f64) -> (f64, f64) {
     (sent(path, from, to) as f64 * 8e-3 / (to - from), 1e3 * sum / f64::max(packets, 1.0))
 }
 
-/// If it fails, a control law with per-packet feedback does not control each path, or a failure of one path affects the
-/// other path.
+/// If this test fails, a control law with per-packet feedback does not control each path, or a failure of one path
+/// affects the other path.
 #[test]
 fn with_a_law_each_both_paths_are_full_and_one_that_fails_leaves_the_other_alone() {
     let scenario = Scenario::parse(TWO_LAWS).expect("a right scenario");

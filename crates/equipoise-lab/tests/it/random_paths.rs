@@ -52,7 +52,7 @@ fn fixed_rates_are_bad_where_they_do_not_fit_and_good_where_they_do() {
     assert!(found[0] >= 10 && found[1] >= 1, "{found:?}");
 }
 
-/// If it fails, `equipoise sim` shows a different run than the one that the suite judged.
+/// If this test fails, `equipoise sim` shows a different run than the one that the suite judged.
 #[test]
 fn the_scenario_of_a_seed_is_the_run_that_is_judged() {
     let catalogue = Catalogue::default();

@@ -135,8 +135,8 @@ fn count(record: &[Entry], matches: impl Fn(&Entry) -> bool) -> usize {
     record.iter().filter(|entry| matches(entry)).count()
 }
 
-/// If it fails, the behaviour of a session does not depend on its inputs alone, so a simulation does not show how the
-/// session behaves on a real network.
+/// If this test fails, the behaviour of a session does not depend on its inputs alone, so a simulation does not show
+/// how the session behaves on a real network.
 #[test]
 fn a_session_over_sockets_goes_the_same_way_through_the_simulated_driver() {
     let (start, sent, received) = over_sockets();

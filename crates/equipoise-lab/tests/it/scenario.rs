@@ -174,7 +174,7 @@ fn what_is_wrong_is_named_with_line_key_value_and_remedy() {
     }
 }
 
-/// If it fails, an interval of zero is accepted, with which the simulator would never advance.
+/// If this test fails, an interval of zero is accepted, with which the simulator would never advance.
 #[test]
 fn a_bandwidth_known_every_no_time_is_refused_where_it_stands() {
     let tcp = |interval: &str| {
@@ -376,8 +376,8 @@ fn a_flow_is_either_controlled_or_background() {
     assert!(refusal(nothing).contains("1 to 256 `[[flow]]` sections"));
 }
 
-/// If it fails, an error message quotes a whole line of a hostile file. Such a line can be megabytes long, helps no
-/// one, and may disturb a terminal.
+/// If this test fails, an error message quotes a whole line of a hostile file. Such a line can be megabytes long, helps
+/// no one, and may disturb a terminal.
 #[test]
 fn errors_quote_a_line_at_most_and_cut_it_to_a_readable_length() {
     let long = "x".repeat(1_000_000);

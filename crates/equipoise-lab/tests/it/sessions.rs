@@ -74,8 +74,8 @@ fn simulate(text: &str) -> Result<Run, String> {
     Ok(sim::simulate(&scenario, 1, &mut |_| {}).expect("it runs"))
 }
 
-/// If it fails, a controller without the feedback that it needs is accepted, and sends at its initial or its maximum
-/// rate forever.
+/// If this test fails, a controller without the feedback that it needs is accepted, and sends at its initial or its
+/// maximum rate forever.
 #[test]
 fn every_controller_runs_in_every_kind_of_session_or_is_refused_by_what_it_lacks() {
     for entry in entries() {
@@ -109,7 +109,7 @@ fn harm(flow: &FlowResult) -> (f64, f64) {
     (longest, flow.mean_rate_bps.unwrap_or(0.0) / 1e6)
 }
 
-/// If it fails, a controller whose target delay is below the delay of a full queue does not yield to TCP, or a
+/// If this test fails, a controller whose target delay is below the delay of a full queue does not yield to TCP, or a
 /// controller that reacts to losses gets no share of the capacity.
 #[test]
 fn beside_tcp_every_adaptive_controller_leaves_tcp_its_part_and_those_that_go_by_losses_have_one() {

@@ -170,7 +170,7 @@ fn queues_have_their_room_in_time_but_for_those_that_manage_themselves() {
     }
 }
 
-/// If it fails, the media of a case are not the video and the audio of RFC 8867, Sec. 4.3.
+/// If this test fails, the media of a case are not the video and the audio of RFC 8867, Sec. 4.3.
 #[test]
 fn all_media_are_the_video_and_the_audio_of_section_4_3() {
     for (case, variant, scenario) in all() {
@@ -360,8 +360,8 @@ fn the_json_has_its_fixed_names_with_a_mean_and_its_interval_each() {
     assert_eq!((read.results.len(), read.to_markdown()), (2, result.to_markdown()));
 }
 
-/// If it fails, a mean of the suite differs from the mean over single runs of the scenario, the rate of audio is wrong,
-/// or the time series of a flow do not add up to the rate that the flow received.
+/// If this test fails, a mean of the suite differs from the mean over single runs of the scenario, the rate of audio is
+/// wrong, or the time series of a flow do not add up to the rate that the flow received.
 #[test]
 fn the_means_are_those_of_the_runs_themselves() {
     let item = short();
@@ -414,7 +414,7 @@ fn what_a_law_cannot_run_is_said_and_no_error_unless_nothing_runs() {
     assert!(matches!(ran(&items, &[], &plan(1)), Err(SuiteError::NoController)));
 }
 
-/// If it fails, a live result is listed under a wrong variant or controller, or cannot be distinguished from a
+/// If this test fails, a live result is listed under a wrong variant or controller, or cannot be distinguished from a
 /// simulated result.
 #[test]
 fn live_results_stand_beside_the_simulated_ones_of_the_same_variant_and_controller() {

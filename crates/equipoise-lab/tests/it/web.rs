@@ -72,7 +72,7 @@ fn without_keys_it_is_that_of_the_rfcs_and_sizes_of_one_kind_come_to_the_byte() 
     assert_eq!(run(&over("2 Mbit/s", "20 s", "{ flows = 1, on = 0, idle = \"1 h\" }")).flows[0].packets_sent, 0);
 }
 
-/// If it fails, media and web traffic in the same direction do not share a queue, or media starve web traffic.
+/// If this test fails, media and web traffic in the same direction do not share a queue, or media starve web traffic.
 #[test]
 fn media_beside_web_traffic_wait_in_one_queue_with_it_and_both_come_through() {
     let media = |direction| {
@@ -93,7 +93,7 @@ fn media_beside_web_traffic_wait_in_one_queue_with_it_and_both_come_through() {
     assert!(beside.fetches > 200 && goodput(&together.flows[0]) > 0.25, "{beside:?}");
 }
 
-/// If it fails, results of web traffic are missing in the report page, or their keys in the JSON have changed.
+/// If this test fails, results of web traffic are missing in the report page, or their keys in the JSON have changed.
 #[test]
 fn what_was_fetched_stands_in_the_page_and_in_json() {
     let scenario = parse(&over("2 Mbit/s", "60 s", "{}"));

@@ -220,7 +220,7 @@ mod tests {
         Direction::new(pipe, PunctualityMeter::new(StallLog::default()))
     }
 
-    /// If it fails, samples are late, or packets are delayed by a slow reader of samples.
+    /// If this test fails, samples are late, or packets are delayed by a slow reader of samples.
     #[test]
     fn counters_are_sampled_each_interval_and_a_reader_who_is_slow_misses_some() {
         let (sampling, samples) = Sampling::new(Time::ZERO, Span::from_micros(100));
@@ -238,7 +238,8 @@ mod tests {
         assert_eq!(samples.try_iter().count(), SAMPLES);
     }
 
-    /// If it fails, packets of the socket that is read first overtake packets of other sockets that arrived earlier.
+    /// If this test fails, packets of the socket that is read first overtake packets of other sockets that arrived
+    /// earlier.
     #[test]
     fn packets_of_several_sockets_enter_in_the_order_of_their_arrival() {
         let mut direction = direction();

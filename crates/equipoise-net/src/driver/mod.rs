@@ -435,7 +435,7 @@ fn spin_for(gap: Span) -> Span {
 mod tests {
     use super::*;
 
-    /// If it fails, a fast sender uses a whole processor for spinning.
+    /// If this test fails, a fast sender uses a whole processor for spinning.
     #[test]
     fn spinning_takes_a_small_share_of_the_gap() {
         let micros = Span::from_micros;

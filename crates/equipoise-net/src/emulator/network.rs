@@ -332,7 +332,8 @@ mod tests {
         assert!(network.leave(micros(6_000)).is_some());
     }
 
-    /// If it fails, packets of the socket that is read first overtake packets of other sockets that arrived earlier.
+    /// If this test fails, packets of the socket that is read first overtake packets of other sockets that arrived
+    /// earlier.
     #[test]
     fn ways_that_share_a_link_are_served_in_the_order_of_arrival_and_not_of_reading() {
         let mut network = network(1, vec![vec![0], vec![0]]);
@@ -352,7 +353,7 @@ mod tests {
         assert_eq!(network.offered[0].load(Relaxed), 5000, "dropped packets were offered, too");
     }
 
-    /// If it fails, the hosts' address resolution waits in the queue behind the traffic.
+    /// If this test fails, the hosts' address resolution waits in the queue behind the traffic.
     #[test]
     fn what_goes_beside_the_traffic_takes_no_link() {
         let mut network = network(1, vec![vec![0]]);
@@ -363,7 +364,7 @@ mod tests {
         assert_eq!(network.offered[0].load(Relaxed), 0);
     }
 
-    /// If it fails, a sample that is taken late has counters from a later time.
+    /// If this test fails, a sample that is taken late has counters from a later time.
     #[test]
     fn samples_are_of_their_moment_and_not_of_the_look() {
         let mut network = network(1, vec![vec![0]]);
@@ -379,7 +380,7 @@ mod tests {
         assert_eq!(found, expected.map(|(at, share, dropped)| (micros(at), Some(share), dropped)));
     }
 
-    /// If it fails, live results have wrong waiting times, or waiting times of another packet.
+    /// If this test fails, live results have wrong waiting times, or waiting times of another packet.
     #[test]
     fn a_watcher_is_told_what_each_packet_waited_before_it_leaves() {
         let mut network = network(2, vec![vec![0, 1]]);

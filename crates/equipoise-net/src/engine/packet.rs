@@ -242,7 +242,7 @@ mod tests {
         frame
     }
 
-    /// If it fails, a flow uses the links of another flow, or a foreign packet uses the links of a flow.
+    /// If this test fails, a flow uses the links of another flow, or a foreign packet uses the links of a flow.
     #[test]
     fn a_flow_is_known_by_its_ports_in_both_directions_and_nobody_else_is() {
         let known = |protocol| Known { protocol, ports: [1000, 2000] };

@@ -88,7 +88,7 @@ mod tests {
         tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().expect("a runtime")
     }
 
-    /// If it fails, an application that borrows the rate for a long time delays packets.
+    /// If this test fails, an application that borrows the rate for a long time delays packets.
     #[test]
     fn who_tells_never_waits_for_who_looks() {
         let runtime = runtime();

@@ -194,8 +194,8 @@ mod tests {
         u16::from_be_bytes([wire[2], wire[3]])
     }
 
-    /// If it fails, a restarted encoder, or a copy of a packet on another path, reveals the authentication key, so that
-    /// an observer can forge packets.
+    /// If this test fails, a restarted encoder, or a copy of a packet on another path, reveals the authentication key,
+    /// so that an observer can forge packets.
     #[test]
     fn no_number_is_used_twice_under_a_key_whatever_is_repeated() {
         let (mut sender, mut receiver) = ends();
@@ -245,7 +245,8 @@ mod tests {
         assert!(!sender.protect(&report(), &mut wire) && wire.is_empty());
     }
 
-    /// If it fails, an observer learns the host's clock to a nanosecond, and the sequence numbers of the media packets.
+    /// If this test fails, an observer learns the host's clock to a nanosecond, and the sequence numbers of the media
+    /// packets.
     #[test]
     fn neither_the_sending_time_nor_the_number_of_a_packet_is_in_the_clear() {
         let (mut sender, mut receiver) = ends();

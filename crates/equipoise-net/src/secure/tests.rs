@@ -302,7 +302,7 @@ fn who_has_another_key_or_none_is_told_by_a_word_that_is_not_believed_at_once() 
     }
 }
 
-/// If it fails, everybody with the shared key can take over the session of another sender.
+/// If this test fails, everybody with the shared key can take over the session of another sender.
 #[test]
 fn a_session_belongs_to_the_certificate_that_opened_it() {
     let mut ends = Ends::new(asked(Some(key()), false), Some(key()), 1, straight);
@@ -323,7 +323,7 @@ fn a_session_belongs_to_the_certificate_that_opened_it() {
     assert_eq!(ends.live.as_ref().map(|live| live.number), Some(second), "the session is whose it was");
 }
 
-/// If it fails, an attacker who copies a later message of a handshake can make the receiver send the handshake's
+/// If this test fails, an attacker who copies a later message of a handshake can make the receiver send the handshake's
 /// answers to any address.
 #[test]
 fn an_address_that_has_not_sent_back_its_cookie_is_never_answered_at_length() {
@@ -340,7 +340,8 @@ fn an_address_that_has_not_sent_back_its_cookie_is_never_answered_at_length() {
     assert!(answers.iter().all(|(_, answer)| answer.len() == LENGTH), "cookies alone");
 }
 
-/// If it fails, an attacker who replays the messages of two earlier openings can replace the keys of an open session.
+/// If this test fails, an attacker who replays the messages of two earlier openings can replace the keys of an open
+/// session.
 #[test]
 fn what_was_recorded_opens_nothing() {
     let recorded = RefCell::new(Vec::new());
@@ -404,7 +405,7 @@ fn a_flood_of_first_words_leaves_nothing_and_no_answer_is_longer_than_its_questi
     assert_eq!((door.half_open(), door.wake()), (0, None));
 }
 
-/// If it fails, two hosts that answer every message immediately exchange messages without end.
+/// If this test fails, two hosts that answer every message immediately exchange messages without end.
 #[test]
 fn nothing_is_said_again_without_a_pause() {
     // The path changes the sender's address with every datagram, so no cookie is ever valid.

@@ -205,7 +205,7 @@ mod tests {
         assert_eq!((Wanted::parse(&by_itself.encode()), by_itself.is_constant()), (Some(by_itself), true));
     }
 
-    /// If it fails, a peer can make a server send at rate zero, or above the requested maximum rate.
+    /// If this test fails, a peer can make a server send at rate zero, or above the requested maximum rate.
     #[test]
     fn what_cannot_be_is_refused_by_name_and_as_bytes() {
         let [zero, low, high] = [0, 1000, 2000].map(Rate::from_bps);

@@ -67,7 +67,7 @@ impl KeyFrames {
 mod tests {
     use super::*;
 
-    /// If it fails, a program on this host that sends many requests uses up all memory.
+    /// If this test fails, a program on this host that sends many requests uses up all memory.
     #[test]
     fn what_is_wanted_is_bounded_and_of_one_source_one_thing() {
         let key_frames = KeyFrames::new().expect("an event descriptor");

@@ -382,8 +382,8 @@ mod tests {
         }
     }
 
-    /// If it fails, sender and receiver send messages without a pause in two cases: a NAT uses another port for every
-    /// datagram, or one host name leads to two receivers.
+    /// If this test fails, sender and receiver send messages without a pause in two cases: a NAT uses another port for
+    /// every datagram, or one host name leads to two receivers.
     #[test]
     fn a_path_that_changes_the_port_of_every_datagram_is_asked_a_few_times_a_second() {
         let here = || UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a socket");
@@ -415,7 +415,7 @@ mod tests {
         assert!((3..=6).contains(&opens), "{opens} questions in a second");
     }
 
-    /// If it fails, a user whose own host refuses to send is told that the peer does not answer.
+    /// If this test fails, a user whose own host refuses to send is told that the peer does not answer.
     #[test]
     fn where_no_question_leaves_the_kernels_reason_is_said_in_place_of_silence() {
         let (links, peer) = (Links::fixed(vec![refusing(Errno::EPERM)]), (Ipv4Addr::LOCALHOST, 9).into());

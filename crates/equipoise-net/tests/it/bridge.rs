@@ -54,7 +54,7 @@ fn every_client_gets_its_own_answers_and_both_delays() {
     assert_eq!(report.forward.punctuality.packets, 2);
 }
 
-/// If it fails, a relay loses the ECN field or does not mark packets, in one direction or with one IP version.
+/// If this test fails, a relay loses the ECN field or does not mark packets, in one direction or with one IP version.
 #[test]
 fn marks_pass_a_relay_and_its_queue_sets_them() {
     let clock = Clock::new();

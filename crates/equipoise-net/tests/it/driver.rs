@@ -103,7 +103,7 @@ fn an_endpoint_that_ends_by_itself_ends_its_thread() {
     assert_eq!((finished.stats.foreign, finished.stats.socket.unsent), (0, 0));
 }
 
-/// If it fails, anybody who guesses a port can end a session or change its measurements.
+/// If this test fails, anybody who guesses a port can end a session or change its measurements.
 #[test]
 fn what_strangers_send_does_not_reach_the_endpoint() {
     let clock = Clock::new();

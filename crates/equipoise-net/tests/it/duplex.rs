@@ -150,7 +150,7 @@ fn associations(sockets: &[Socket; 2], identities: [Identity; 2]) -> [DtlsSrtp; 
     })
 }
 
-/// If it fails, a session with media in both directions has no keys, or has keys for only one direction.
+/// If this test fails, a session with media in both directions has no keys, or has keys for only one direction.
 #[test]
 fn both_ends_of_a_session_send_by_the_keys_of_one_handshake() {
     let clock = Clock::new();

@@ -108,8 +108,8 @@ fn a_server_that_falls_silent_is_given_up_and_named() {
     assert!(matches!(ended, NetError::Silent { waited, .. } if waited == Span::from_secs(1)), "{ended}");
 }
 
-/// If it fails, a session continues after its server was restarted: with a stream that was not requested, or with no
-/// stream.
+/// If this test fails, a session continues after its server was restarted: with a stream that was not requested, or
+/// with no stream.
 #[test]
 fn a_server_that_was_started_again_is_named() {
     let other = server();

@@ -104,8 +104,8 @@ fn thousands_of_adus_come_whole_and_in_order_over_many_switches() {
     assert!(state.rate.is_some() && !state.congestion_control.is_empty(), "{state:?}");
 }
 
-/// If it fails, TCP's window is not set on a host that permits this, or TCP is not paced on a host on which the window
-/// cannot be set.
+/// If this test fails, TCP's window is not set on a host that permits this, or TCP is not paced on a host on which the
+/// window cannot be set.
 #[test]
 fn windows_go_to_whom_can_set_them() {
     let Ok(host) = fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control") else {
@@ -184,8 +184,8 @@ async fn tasks_send_and_receive(count: u64) {
     assert!(!sending.await.expect("no panic").ended_by_peer);
 }
 
-/// If it fails, data is lost when another branch of a `select!` is ready first: the future of `close_async` is then
-/// dropped before it was polled.
+/// If this test fails, data is lost when another branch of a `select!` is ready first: the future of `close_async` is
+/// then dropped before it was polled.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_flow_whose_close_is_never_awaited_still_sends_what_waits() {
     let mut listener = PairListener::bind(any_port()).expect("a free port");
@@ -208,7 +208,7 @@ async fn a_flow_whose_close_is_never_awaited_still_sends_what_waits() {
     assert_eq!(receiver.recv_async().await, None);
 }
 
-/// If it fails, a sender never stops sending to a receiver that has disappeared.
+/// If this test fails, a sender never stops sending to a receiver that has disappeared.
 #[test]
 fn a_sender_hears_that_its_receiver_is_gone() {
     for config in [only_tcp(), short_periods()] {
@@ -239,8 +239,8 @@ fn a_receiver_hears_that_its_sender_is_gone() {
     assert!(receiver.end().is_some());
 }
 
-/// If it fails, an application that does not read causes the receiver to fill the memory, or to lose data that TCP
-/// delivered.
+/// If this test fails, an application that does not read causes the receiver to fill the memory, or to lose data that
+/// TCP delivered.
 #[test]
 fn who_does_not_read_holds_up_tcp_and_loses_nothing() {
     const COUNT: usize = 800;

@@ -102,7 +102,7 @@ async fn two_sessions_at_once_each_arrive_whole_and_are_measured() {
     soon(receiver.close()).await.expect("no failure");
 }
 
-/// If it fails, payload that an application has passed is lost while the runtime is busy.
+/// If this test fails, payload that an application has passed is lost while the runtime is busy.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_sender_that_is_not_looked_after_for_a_while_loses_nothing() {
     a_busy_runtime_loses_nothing(8000, 200_000, Duration::from_millis(300)).await;
@@ -142,7 +142,7 @@ async fn a_busy_runtime_loses_nothing(kbps: u64, count: u32, away: Duration) {
     assert!(received == payload && missing == 0, "{} of {} bytes, {missing} missing", received.len(), payload.len());
 }
 
-/// If it fails, an application that reads slowly delays all other sessions, or uses up all memory.
+/// If this test fails, an application that reads slowly delays all other sessions, or uses up all memory.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_not_taken_in_time_is_dropped_and_counted() {
     let mut receiver = receiver().await;
@@ -188,7 +188,7 @@ async fn a_sender_that_is_dropped_says_goodbye() {
     while soon(rate.changed()).await.is_ok() {}
 }
 
-/// If it fails, a session never ends if the application stops waiting for the session to close.
+/// If this test fails, a session never ends if the application stops waiting for the session to close.
 #[tokio::test]
 async fn closing_that_is_given_up_ends_the_session() {
     let mut receiver = receiver().await;
@@ -243,7 +243,7 @@ async fn what_cannot_be_is_said_by_type() {
     assert!(matches!(taken, Err(NetError::PortInUse { .. })), "{taken:?}");
 }
 
-/// If it fails, a handshake that gets no answer blocks all tasks of a runtime.
+/// If this test fails, a handshake that gets no answer blocks all tasks of a runtime.
 #[tokio::test(flavor = "current_thread")]
 async fn tasks_go_on_while_an_answer_is_waited_for() {
     let nobody = std::net::UdpSocket::bind(any_port()).expect("a free port");

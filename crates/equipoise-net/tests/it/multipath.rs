@@ -221,7 +221,7 @@ fn a_path_that_leads_nowhere_or_is_there_already_is_named() {
     assert!(matches!(fails(same), NetError::SamePath { .. }));
 }
 
-/// If it fails, a stranger can redirect the reports of a session to itself, or insert packets into the session.
+/// If this test fails, a stranger can redirect the reports of a session to itself, or insert packets into the session.
 #[test]
 fn a_stranger_cannot_join_a_session_of_several_paths() {
     let key = Key::new(b"a secret of this test").expect("long enough");

@@ -71,7 +71,7 @@ fn random_datagram(number: u64) -> Vec<u8> {
     datagram
 }
 
-/// If it fails, a single spoofed datagram ends a server and all its sessions.
+/// If this test fails, a single spoofed datagram ends a server and all its sessions.
 #[test]
 fn a_keyed_server_and_its_session_go_on_untouched() {
     const STRANGE: u64 = 200;
@@ -135,8 +135,8 @@ fn request(ssrc: u32) -> Vec<u8> {
     }
 }
 
-/// If it fails, a datagram from port 0 ends a flow, because the receiver sends its reports to the source of the last
-/// request.
+/// If this test fails, a datagram from port 0 ends a flow, because the receiver sends its reports to the source of the
+/// last request.
 #[test]
 fn a_flow_pairs_receiver_goes_on() {
     const SSRC: u32 = 77;
@@ -161,7 +161,7 @@ fn a_flow_pairs_receiver_goes_on() {
     pair.close().expect("the flow did not fail");
 }
 
-/// If it fails, a datagram from port 0 ends an emulated path.
+/// If this test fails, a datagram from port 0 ends an emulated path.
 #[test]
 fn a_relay_goes_on() {
     let Some(port_zero) = PortZero::open() else { return };

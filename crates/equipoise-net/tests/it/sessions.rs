@@ -129,7 +129,7 @@ fn a_stream_arrives_whole_with_and_without_a_key() {
     }
 }
 
-/// If it fails, queues between hosts do not mark packets, or marks are not reported to the sender.
+/// If this test fails, queues between hosts do not mark packets, or marks are not reported to the sender.
 #[test]
 fn packets_that_may_be_marked_say_so_when_they_come_and_reports_tell_of_it() {
     for key in [Some(key(SECRET)), None] {
@@ -240,7 +240,7 @@ fn nobody_home_is_said_within_the_time_that_was_given() {
     assert!(start.elapsed() < Duration::from_secs(5));
 }
 
-/// If it fails, attackers can use a server for amplification against any address.
+/// If this test fails, attackers can use a server for amplification against any address.
 #[test]
 fn strangers_get_no_more_than_they_send_and_nothing_is_kept_of_them() {
     let (server, book) = server(Some(key(SECRET)), |_| {});

@@ -341,7 +341,8 @@ fn transfer(pairs: u32) -> Script {
     script
 }
 
-/// If it fails, the reader drops its buffer of 512 KiB on a read error, so nothing of a smaller capture is analysed.
+/// If this test fails, the reader drops its buffer of 512 KiB on a read error, so nothing of a smaller capture is
+/// analysed.
 #[test]
 fn a_compressed_capture_that_is_cut_off_gives_what_came_before_whatever_its_size() {
     for pairs in [30, 200, 3000] {
@@ -441,7 +442,7 @@ fn segments_samples_and_bars_are_bounded_over_all_connections_together() {
 }
 
 proptest! {
-    /// If it fails, there are files for which the analysis panics or counts too many frames.
+    /// If this test fails, there are files for which the analysis panics or counts too many frames.
     #[test]
     fn any_bytes_behind_a_header_are_survived(garbage: Vec<u8>, ng: bool, at in 0usize..400, byte: u8) {
         let mut script = Script::new(if ng { Form::Ng } else { Form::Micros }, ETHERNET);

@@ -18,7 +18,8 @@ fn quick(part: Part) -> Results {
     run(&[part], &options, &|_| {}).expect("scenarios of the program")
 }
 
-/// If it fails, several runs have the same random traffic or start time, so the confidence intervals are too narrow.
+/// If this test fails, several runs have the same random traffic or start time, so the confidence intervals are too
+/// narrow.
 #[test]
 fn spread_runs_have_seeds_and_places_of_their_own() {
     let options = Options { runs: None, quick: true, seed: 7, threads: Some(2) };
@@ -44,7 +45,7 @@ fn the_drop_to_20_mbit_overfills_the_queue_without_oscillation() {
     assert!(table.rows.iter().filter(|row| row[1] == "0").all(|row| row[2].starts_with("1.00")), "{:?}", table.rows);
 }
 
-/// If it fails, two claims have the same identifier, and the committed results or the page show the wrong one.
+/// If this test fails, two claims have the same identifier, and the committed results or the page show the wrong one.
 #[test]
 fn every_claim_has_a_name_of_its_own() {
     let mut ids: Vec<_> = CLAIMS.iter().copied().flatten().map(|claim| claim.id).collect();

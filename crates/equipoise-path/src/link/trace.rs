@@ -332,7 +332,7 @@ mod tests {
     }
 
     proptest! {
-        /// If it fails, an invalid trace file could crash the program.
+        /// If this test fails, an invalid trace file could crash the program.
         #[test]
         fn no_text_makes_the_parsers_panic(text in "[0-9,.#a-e\\-\n ]{0,60}") {
             let _ = (DeliveryTrace::parse(&text), rate_steps(&text));

@@ -253,7 +253,7 @@ mod tests {
         }
     }
 
-    /// If it fails, gaps drawn in advance are lost, used twice or reordered.
+    /// If this test fails, gaps drawn in advance are lost, used twice or reordered.
     #[test]
     fn each_gap_of_a_model_is_used_once_in_its_order() {
         let model: BoxedTraffic = alloc::boxed::Box::new(Slowing(0));
@@ -293,7 +293,7 @@ mod tests {
     }
 
     proptest! {
-        /// If it fails, `leave_before` yields other departure times than `advance`.
+        /// If this test fails, `leave_before` yields other departure times than `advance`.
         #[test]
         fn packets_leave_together_when_they_leave_one_by_one(
             kind in 0usize..3,

@@ -370,7 +370,7 @@ mod tests {
         assert_eq!((web.next_burst(), web.begin(at(1_000_000))), (None, None));
     }
 
-    /// If it fails, a seed yields other web traffic than in published results.
+    /// If this test fails, a seed yields other web traffic than in published results.
     #[test]
     fn a_seed_gives_the_same_traffic_for_ever_and_how_long_fetches_take_changes_no_size() {
         let sizes = |took, seed| -> Vec<u64> {
@@ -409,8 +409,8 @@ mod tests {
     }
 
     proptest! {
-        /// If it fails, two fetches have the same connection number at the same time, or a flow starts a burst before
-        /// its previous burst is complete.
+        /// If this test fails, two fetches have the same connection number at the same time, or a flow starts a burst
+        /// before its previous burst is complete.
         #[test]
         fn no_connection_begins_a_fetch_before_its_last_one_is_complete(
             flows in 1..6u32, on in 0..6u32, connections in 1..5u32, took in 0..20_000i64, seed: u64,

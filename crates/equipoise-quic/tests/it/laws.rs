@@ -66,7 +66,7 @@ fn every_law_transfers_by_quinn_beside_the_stacks_own() {
     }
 }
 
-/// If it fails, noq does not pace by the controller's rate, or the adapter passes a wrong rate to noq.
+/// If this test fails, noq does not pace by the controller's rate, or the adapter passes a wrong rate to noq.
 #[test]
 fn what_leaves_by_noq_is_the_rate() {
     for bps in [500_000u64, 2_000_000, 20_000_000] {

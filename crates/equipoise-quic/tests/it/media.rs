@@ -40,7 +40,7 @@ macro_rules! frames_follow_the_rate_over_datagrams {
 frames_follow_the_rate_over_datagrams!(frames_follow_the_rate_over_datagrams_by_noq, noq);
 frames_follow_the_rate_over_datagrams!(frames_follow_the_rate_over_datagrams_by_quinn, quinn);
 
-/// If it fails, a trace in qlog format does not contain the controller's decisions.
+/// If this test fails, a trace in qlog format does not contain the controller's decisions.
 #[test]
 fn a_trace_in_qlog_has_the_laws_window_and_rate() {
     let folder = std::env::temp_dir().join(format!("equipoise-qlog-{}", std::process::id()));

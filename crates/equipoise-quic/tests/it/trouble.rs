@@ -83,7 +83,8 @@ by_both!(a_client_moves_to_another_address, "equipoise", Between::default(), |pa
     assert!(used > 0.6, "{stack}: {used} after the migration");
 });
 
-// If it fails, a stack with a controller of Equipoise keeps sending at a high rate on a path that is interrupted.
+// If this test fails, a stack with a controller of Equipoise keeps sending at a high rate on a path that is
+// interrupted.
 by_both!(nothing_gets_through_for_ten_seconds, "equipoise", Between::default(), |pair, stack| {
     pair.run_until(seconds(8));
     pair.way.between.is_black = true;

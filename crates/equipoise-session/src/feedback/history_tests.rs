@@ -80,7 +80,8 @@ fn a_late_arrival_repairs_an_earlier_loss_once() {
     assert_eq!((counts.repaired, counts.repeated, history.in_flight()), (1, 4, Size::from_bytes(6000)));
 }
 
-/// If it fails, the loss of a report looks like a burst of lost packets, or keeps the sender's window full forever.
+/// If this test fails, the loss of a report looks like a burst of lost packets, or keeps the sender's window full
+/// forever.
 #[test]
 fn packets_between_two_reports_are_unknown_until_the_missing_report_comes() {
     let mut history = history(0..10);
@@ -109,7 +110,8 @@ fn what_is_given_up_is_under_way_no_more_and_may_still_be_reported_on() {
     assert_eq!((waiting.in_flight(), waiting.outcome(9)), (Size::ZERO, Some(Outcome::Unknown)));
 }
 
-/// If it fails, a dishonest receiver can repeatedly empty the sender's window with reports that acknowledge no packet.
+/// If this test fails, a dishonest receiver can repeatedly empty the sender's window with reports that acknowledge no
+/// packet.
 #[test]
 fn a_report_that_nothing_came_frees_nothing_that_it_passes_over() {
     let mut history = history(0..10);

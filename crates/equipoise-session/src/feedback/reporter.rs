@@ -227,7 +227,7 @@ mod tests {
         }
     }
 
-    /// If it fails, packets that do not fit into the first feedback packet of a report are never acknowledged.
+    /// If this test fails, packets that do not fit into the first feedback packet of a report are never acknowledged.
     #[test]
     fn what_does_not_fit_into_one_packet_goes_into_several() {
         for format in [Format::CongestionFeedback, Format::TransportWide] {

@@ -27,7 +27,7 @@ fn at<C>(nanos: u64) -> Instant<C> {
     Instant::from_nanos(nanos)
 }
 
-/// If it fails, the error for a packet number does not say which numbers are too high.
+/// If this test fails, the error for a packet number does not say which numbers are too high.
 #[test]
 fn packet_numbers_end_below_2_to_the_62() {
     let law = alloc::boxed::Box::new(Cbr::new(Rate::from_bps(1_000_000)));
@@ -140,7 +140,7 @@ fn run(entry: &Entry, start: &str, harm: Harm) -> Told {
     Told::by(entry.name, 40, stack.events.iter().map(|(at, event)| (*at, event)))
 }
 
-/// If it fails, one of our control laws in a foreign protocol stack overloads a path.
+/// If this test fails, one of our control laws in a foreign protocol stack overloads a path.
 #[test]
 fn every_adaptive_controller_stays_within_twice_what_arrives() {
     let names: Vec<_> = adaptive(ADAPTED).map(|entry| entry.name).collect();
@@ -196,7 +196,7 @@ fn a_proof_is_what_arrived_over_the_time_in_which_it_did() {
     assert_eq!(proof.delivered(), Some(Rate::from_bps(200_000)));
 }
 
-/// If it fails, a receiver whose clock is frozen makes the sender flood a path that loses half of the packets.
+/// If this test fails, a receiver whose clock is frozen makes the sender flood a path that loses half of the packets.
 #[test]
 fn arrivals_all_at_once_prove_no_more_than_was_sent() {
     let mut tally = Tally::default();
@@ -211,7 +211,7 @@ fn arrivals_all_at_once_prove_no_more_than_was_sent() {
     assert_eq!((proof.sent, proof.arrived, proof.delivered()), (10, 5, Some(Rate::from_bps(200_000))));
 }
 
-/// If it fails, an acknowledgement of two packets that arrived together proves an arbitrarily high rate.
+/// If this test fails, an acknowledgement of two packets that arrived together proves an arbitrarily high rate.
 #[test]
 fn acknowledgements_of_a_few_packets_prove_something_together() {
     let mut tally = Tally::default();
@@ -255,7 +255,7 @@ fn arrived() -> Vec<PacketReport> {
     (0..20).map(packet).collect()
 }
 
-/// If it fails, an encoder that pauses after its last packets were lost restarts at the lowest rate.
+/// If this test fails, an encoder that pauses after its last packets were lost restarts at the lowest rate.
 #[test]
 fn who_sends_nothing_is_not_halved_for_hearing_nothing() {
     let entry = find("gcc").expect("in the catalogue");
@@ -272,8 +272,8 @@ fn who_sends_nothing_is_not_halved_for_hearing_nothing() {
     assert!(guest.rate() >= rate, "{} before, {} after", rate, guest.rate());
 }
 
-/// If it fails, a sender whose window is full of lost packets stays silent forever: no feedback covers them, because
-/// nothing arrives after them.
+/// If this test fails, a sender whose window is full of lost packets stays silent forever: no feedback covers them,
+/// because nothing arrives after them.
 #[test]
 fn packets_that_feedback_leaves_out_are_waited_for_though_nothing_else_leaves() {
     let entry = find("gcc").expect("in the catalogue");
@@ -325,8 +325,8 @@ impl Controller for Listener {
     }
 }
 
-/// If it fails, a law in a stack that does not detect idle times raises its rate without end, although the guest limits
-/// the rate. As soon as the application sends more, the rate doubles again and again.
+/// If this test fails, a law in a stack that does not detect idle times raises its rate without end, although the guest
+/// limits the rate. As soon as the application sends more, the rate doubles again and again.
 #[test]
 fn a_law_whose_rate_is_held_is_told_that_its_rate_is_not_used() {
     let is_limited = Arc::new(AtomicBool::new(false));

@@ -83,7 +83,7 @@ mod tests {
         assert_eq!([950, 850].map(|from| is_limited(from, 1.0)), [false, true]);
     }
 
-    /// If it fails, a session that sends its frames in bursts never raises its rate.
+    /// If this test fails, a session that sends its frames in bursts never raises its rate.
     #[test]
     fn pauses_between_bursts_are_no_limit() {
         assert_eq!([650, 550].map(|from| is_limited(from, 1.5)), [false, true]);

@@ -221,7 +221,7 @@ fn what_comes_twice_or_late_is_taken_once() {
     assert!(ends.ignored().iter().all(|(_, why)| matches!(why, DropReason::Duplicate | DropReason::Late)));
 }
 
-/// If it fails, loss in one direction slows or stops the other direction.
+/// If this test fails, loss in one direction slows or stops the other direction.
 #[test]
 fn a_direction_that_breaks_leaves_the_other_alone() {
     // All media of the endpoint `far` is lost from 3 s on, but its reports arrive.
@@ -367,7 +367,7 @@ proptest! {
         }
     }
 
-    /// If it fails, datagrams of arbitrary bytes disturb a running session.
+    /// If this test fails, datagrams of arbitrary bytes disturb a running session.
     #[test]
     fn any_bytes_do_no_harm(datagrams in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..80), 0..20), kind in 200u8..206) {
         let mut ends = Ends::plain();

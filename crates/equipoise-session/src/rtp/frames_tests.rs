@@ -119,7 +119,7 @@ fn a_packet_has_a_part_of_one_frame_and_the_time_of_its_capture() {
     assert_eq!(first[5].waited.as_nanos(), (first[5].millis * 1e6) as i64);
 }
 
-/// If it fails, audio waits for video.
+/// If this test fails, audio waits for video.
 #[test]
 fn audio_goes_first() {
     let audio = Some(Encoder::constant(Rate::from_bps(20_000), Span::from_millis(20)));

@@ -28,7 +28,7 @@ fn ends<F: FnMut(&Passing) -> Vec<u64>>(has_further_source: bool, path: F) -> Tw
     TwoEnds { sender, ..TwoEnds::cbr(Payload::Rtp, path) }
 }
 
-/// If it fails, a large video frame delays the audio.
+/// If this test fails, a large video frame delays the audio.
 #[test]
 fn audio_leaves_before_the_video_that_waits_and_both_come_out_as_they_were() {
     let mut bench = ends(true, |_: &Passing| vec![5 * MILLI]);
@@ -60,7 +60,7 @@ fn audio_leaves_before_the_video_that_waits_and_both_come_out_as_they_were() {
     assert_eq!(bench.missing, 0);
 }
 
-/// If it fails, the audio stops while the receiver waits for a lost video packet.
+/// If this test fails, the audio stops while the receiver waits for a lost video packet.
 #[test]
 fn audio_does_not_wait_for_video_that_is_lost() {
     let mut bench = ends(true, |passing: &Passing| if passing.number == 3 { vec![] } else { vec![5 * MILLI] });

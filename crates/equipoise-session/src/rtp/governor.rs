@@ -388,8 +388,8 @@ mod tests {
         governor.rate().as_bps()
     }
 
-    /// If it fails, a controller that ignores missing reports sends at its full rate in one of two cases: while the
-    /// path is dead, or as soon as the path works again.
+    /// If this test fails, a controller that ignores missing reports sends at its full rate in one of two cases: while
+    /// the path is dead, or as soon as the path works again.
     #[test]
     fn silence_halves_a_controller_that_does_not_answer_it_and_proof_lets_it_come_back() {
         let mut governor = deaf();
@@ -414,7 +414,7 @@ mod tests {
         assert_eq!(after(&mut governor, 0.0), 1_000, "nothing is proved");
     }
 
-    /// If it fails, an application that paused for a while restarts at a low rate.
+    /// If this test fails, an application that paused for a while restarts at a low rate.
     #[test]
     fn what_an_application_leaves_unused_takes_nothing_off_the_limit() {
         let mut governor = deaf();
@@ -447,8 +447,8 @@ mod tests {
         assert!(governor.is_whole());
     }
 
-    /// If it fails, the controller `tq` runs without reports of the playout buffer's occupancy, which it needs, and
-    /// sends at its highest rate forever.
+    /// If this test fails, the controller `tq` runs without reports of the playout buffer's occupancy, which it needs,
+    /// and sends at its highest rate forever.
     #[test]
     fn a_controller_whose_needs_are_not_met_is_refused_and_the_lack_is_named() {
         let entry = find("tq").expect("in the catalogue");

@@ -160,8 +160,8 @@ fn lied_to(lie: impl Fn(u32, u32) -> Receipt, reports: usize) -> Option<(Breaker
     None
 }
 
-/// If it fails, an attacker who has the session's key can make the sender flood a third party with media, by sending
-/// false reports at only a fortieth of the media's rate.
+/// If this test fails, an attacker who has the session's key can make the sender flood a third party with media, by
+/// sending false reports at only a fortieth of the media's rate.
 #[test]
 fn who_reports_on_media_that_it_does_not_get_is_found_out() {
     // This attacker does not see the requests. In each interval it sends 100 reports with a guessed nonce.

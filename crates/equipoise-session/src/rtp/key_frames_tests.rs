@@ -70,8 +70,8 @@ fn a_request_of_the_application_comes_to_the_encoder() {
     assert_eq!((ends.wanted, ends.ignored), (vec![(20, PictureLoss)], vec![]));
 }
 
-/// If it fails, a decoder that requests a key frame for every lost packet fills the path from receiver to sender with
-/// requests, and the encoder produces only key frames.
+/// If this test fails, a decoder that requests a key frame for every lost packet fills the path from receiver to sender
+/// with requests, and the encoder produces only key frames.
 #[test]
 fn a_flood_of_requests_becomes_few_and_the_last_is_not_forgotten() {
     let mut ends = Ends::new();

@@ -185,7 +185,7 @@ mod tests {
     }
 
     proptest! {
-        /// If it fails, a caller that waits for the due time wakes up again and again without time passing.
+        /// If this test fails, a caller that waits for the due time wakes up again and again without time passing.
         #[test]
         fn behind_a_turn_nothing_is_due_that_was_due_before(
             hold in 1i64..300_000,

@@ -76,8 +76,8 @@ fn another_programs_packets_come_out_byte_by_byte() {
     assert_eq!(bench.count(|event| *event == Event::Ignored(DropReason::Malformed)), 1);
 }
 
-/// If it fails, the allowed rate rises to its upper limit while the encoder uses only a part of the rate. The encoder
-/// then overloads the path when it needs more.
+/// If this test fails, the allowed rate rises to its upper limit while the encoder uses only a part of the rate. The
+/// encoder then overloads the path when it needs more.
 #[test]
 fn an_application_that_does_not_fill_its_rate_does_not_raise_it() {
     let given = [("target", "50 ms"), ("min_rate", "1 Mbit/s"), ("max_rate", "50 Mbit/s")];
@@ -151,8 +151,8 @@ fn foreign(sequence: u16) -> Vec<u8> {
     packet
 }
 
-/// If it fails, the packets of a program that sends above the rate are delayed by seconds, and packets dropped at the
-/// sender look like losses of the path.
+/// If this test fails, the packets of a program that sends above the rate are delayed by seconds, and packets dropped
+/// at the sender look like losses of the path.
 #[test]
 fn what_has_waited_for_too_long_is_given_up_and_is_no_loss_of_the_path() {
     let mut bench = TwoEnds::cbr(Payload::Rtp, media(|_, _| vec![5]));

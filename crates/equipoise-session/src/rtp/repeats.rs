@@ -184,7 +184,7 @@ mod tests {
         assert!(!queue.is_ready());
     }
 
-    /// If it fails, retransmissions on a path that drops half of the packets increase the load by half.
+    /// If this test fails, retransmissions on a path that drops half of the packets increase the load by half.
     #[test]
     fn no_more_than_its_share_is_sent_again() {
         let mut queue = RepeatQueue::new(Repeating::default());

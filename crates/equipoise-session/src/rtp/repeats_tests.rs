@@ -98,7 +98,7 @@ fn a_stream_is_repaired_like_packets() {
     assert!(bench.given == stream && bench.missing == 0, "{} bytes, {} missing", bench.given.len(), bench.missing);
 }
 
-/// If it fails, the receiver requests packets that will arrive too late, and the sender retransmits them.
+/// If this test fails, the receiver requests packets that will arrive too late, and the sender retransmits them.
 #[test]
 fn over_a_path_too_long_for_it_the_asking_ends() {
     let mut bench = ends(Payload::Rtp, lossy(80));
@@ -174,8 +174,8 @@ impl Controller for Counting {
     }
 }
 
-/// If it fails, retransmissions count as data from the application. Then a receiver that requests packets it already
-/// has makes the controller assume that the application uses the full rate.
+/// If this test fails, retransmissions count as data from the application. Then a receiver that requests packets it
+/// already has makes the controller assume that the application uses the full rate.
 #[test]
 fn what_is_sent_again_is_no_use_that_the_application_makes_of_the_rate() {
     let heard = Arc::new([AtomicU32::new(0), AtomicU32::new(0)]);

@@ -108,8 +108,8 @@ fn a_frame_is_what_is_queued_of_it_at_its_marker() {
     assert_eq!(*frames.lock().expect("no panic"), expected);
 }
 
-/// If it fails, the law `equipoise` measures no capacity with the video of another program, so flows of one link reach
-/// equal rates slowly.
+/// If this test fails, the law `equipoise` measures no capacity with the video of another program, so flows of one link
+/// reach equal rates slowly.
 #[test]
 fn the_first_packets_of_some_frames_are_a_burst_that_measures_the_capacity() {
     let law = find("equipoise").expect("in the catalogue");

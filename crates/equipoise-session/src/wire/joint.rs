@@ -78,8 +78,8 @@ mod tests {
     }
 
     proptest! {
-        /// If it fails, a part of a report is taken for a request, or a request for a part of a report. A report with
-        /// five samples starts with the same bytes as a receipt request.
+        /// If this test fails, a part of a report is taken for a request, or a request for a part of a report. A report
+        /// with five samples starts with the same bytes as a receipt request.
         #[test]
         fn a_report_and_a_request_are_told_apart_whatever_they_have(
             report in proptest::option::of(reports()), request in proptest::option::of(requests()),

@@ -90,8 +90,8 @@ fn read(packet: &dyn Packet) -> (bool, u32, &[ReceptionReport], &[u8]) {
     (false, report.ssrc, &report.reports, &report.profile_extensions)
 }
 
-/// If it fails, tools that only support RFC 3550 do not recognise that the reports of both endpoints belong to one
-/// session.
+/// If this test fails, tools that only support RFC 3550 do not recognise that the reports of both endpoints belong to
+/// one session.
 #[test]
 fn another_implementation_reads_the_reports_of_both_directions() {
     let (mut senders, mut receivers, mut names, mut goodbyes) = ([0; 2], [0; 2], [0; 2], Vec::new());

@@ -81,7 +81,7 @@ mod tests {
     }
 
     proptest! {
-        /// If it fails, packets overtake each other between two links.
+        /// If this test fails, packets overtake each other between two links.
         #[test]
         fn runs_are_merged_as_a_stable_sort_would(
             runs in proptest::collection::vec(proptest::collection::vec(0u64..20, 0..12), 0..9),

@@ -169,7 +169,7 @@ mod tests {
     }
 
     proptest! {
-        /// If it fails, TCP hosts of the simulator misread each other's segments.
+        /// If this test fails, TCP hosts of the simulator misread each other's segments.
         #[test]
         fn a_segment_comes_out_as_it_went_in_and_its_packet_has_its_size(segment in segment()) {
             prop_assert_eq!(Segment::decode(&packet(&segment)), Some(segment));

@@ -90,7 +90,7 @@ fn a_fetch_takes_the_time_of_its_packets_to_the_nanosecond_and_each_begins_anew(
     assert!(fetched.len() > 30 && fetched.iter().all(|fetch| fetch.completed - fetch.opened == first), "{fetched:?}");
 }
 
-/// If it fails, segments of one fetch are mistaken for segments of another fetch, or data is counted twice.
+/// If this test fails, segments of one fetch are mistaken for segments of another fetch, or data is counted twice.
 #[test]
 fn no_byte_is_lost_or_counted_twice_over_links_that_lose_repeat_and_reorder() {
     for (seed, connections) in [(1, 1), (2, 7), (3, 30)] {

@@ -154,7 +154,7 @@ fn warm_connections_allocate_nothing_and_do_not_grow() {
     nothing_is_allocated(kinds.map(|recovery| (recovery, law())));
 }
 
-/// If it fails, TCP connections with a controller that gets feedback on each packet allocate memory.
+/// If this test fails, TCP connections with a controller that gets feedback on each packet allocate memory.
 #[test]
 fn warm_connections_under_controllers_allocate_nothing_for_a_packet() {
     let law = || tcp::Law::Controller(Box::new(Windowed::new(Reno::new(100.0), SEGMENT)));

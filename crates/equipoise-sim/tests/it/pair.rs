@@ -115,7 +115,7 @@ fn beside_tcp_it_runs_at_about_the_rate_of_tcp() {
     assert!(near.tcp().stats().acknowledged <= far.tcp().next());
 }
 
-/// If it fails, two runs of the same simulation have different events.
+/// If this test fails, two runs of the same simulation have different events.
 #[test]
 fn a_run_is_a_function_of_its_world() {
     let run = || {

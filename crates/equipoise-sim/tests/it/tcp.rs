@@ -201,7 +201,7 @@ fn tcp_takes_what_session_and_background_leave() {
     assert!(state.contains("timeouts: 0"), "{state}");
 }
 
-/// If it fails, two runs have different events, or a run in many steps has other events than a run in one step.
+/// If this test fails, two runs have different events, or a run in many steps has other events than a run in one step.
 #[test]
 fn the_same_world_gives_the_same_connection() {
     let (once, twice, often) = (together(1), together(1), together(700));

@@ -105,8 +105,8 @@ fn the_mean_wait_behind_a_poisson_source_is_that_of_m_d_1() {
     assert!((theory - (md1::mean_time(937.5, 1875.0) - 1.0 / 1875.0)).abs() < 1e-12);
 }
 
-/// If it fails, the arrivals of a session's media or feedback packets are not reported, or the reported waiting times
-/// are too long.
+/// If this test fails, the arrivals of a session's media or feedback packets are not reported, or the reported waiting
+/// times are too long.
 #[test]
 fn a_session_over_a_narrow_link_waits_as_a_stream_does() {
     let mut world = World::new();

@@ -138,7 +138,7 @@ mod tests {
         assert_eq!([1000, 1050, 1100].map(|millis| report(&mut rap, millis, 0.1)), [450, 450, 225]);
     }
 
-    /// If it fails, the rate changes although the round-trip time, from which a step is calculated, is unknown.
+    /// If this test fails, the rate changes although the round-trip time, from which a step is calculated, is unknown.
     #[test]
     fn without_a_round_trip_the_rate_is_kept() {
         let mut rap = rap();

@@ -198,7 +198,7 @@ mod tests {
         assert!((mathis(0.01) / throughput(8000.0, 0.1, 0.01) - 1.090_288).abs() < 1e-4);
     }
 
-    /// If it fails, the law fills the queue of a router that marks packets instead of dropping them.
+    /// If this test fails, the law fills the queue of a router that marks packets instead of dropping them.
     #[test]
     fn a_mark_is_a_loss_event() {
         let mut tfrc = tfrc();
@@ -272,7 +272,7 @@ mod tests {
         assert!(rates[1..].iter().all(|bps| bps.abs_diff(1_600_000) <= 80_000), "{rates:?}");
     }
 
-    /// If it fails, two reports that arrive together make the law ignore many losses.
+    /// If this test fails, two reports that arrive together make the law ignore many losses.
     #[test]
     fn what_was_received_faster_than_allowed_does_not_set_the_first_interval() {
         let mut tfrc = started();

@@ -331,7 +331,7 @@ mod tests {
         assert!(adaptive.abs() < 1e-9, "{adaptive}");
     }
 
-    /// If it fails, the control loop oscillates forever, because each report takes effect one interval late.
+    /// If this test fails, the control loop oscillates forever, because each report takes effect one interval late.
     #[test]
     fn with_reports_an_interval_late_the_buffer_still_settles() {
         let law = TqLaw { desired: 5.0, gain: 0.5 };

@@ -277,7 +277,7 @@ mod tests {
         assert_eq!(tracker.report().cumulative_lost, -2);
     }
 
-    /// If it fails, an outage of more than 3000 packets is not reported as loss.
+    /// If this test fails, an outage of more than 3000 packets is not reported as loss.
     #[test]
     fn an_outage_of_any_length_is_loss() {
         for outage in [100, 2999, 3000, 5000, 32_767, 32_768, 43_000, 64_600, 65_000, 65_535, 68_000, 150_000, 400_000]

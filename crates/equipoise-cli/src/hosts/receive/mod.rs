@@ -229,7 +229,7 @@ fn local_for(to: SocketAddr, wanted: Option<SocketAddr>) -> SocketAddr {
 mod tests {
     use super::*;
 
-    /// If it fails, `--rtcp 5009`, a port without an address, prevents sending RTP to a player on another host.
+    /// If this test fails, `--rtcp 5009`, a port without an address, prevents sending RTP to a player on another host.
     #[test]
     fn a_port_alone_leads_to_every_player() {
         let address = |text: &str| -> SocketAddr { text.parse().expect("an address") };

@@ -302,7 +302,7 @@ mod tests {
 
     use super::*;
 
-    /// If it fails, the memory of a receiver that runs for months grows without limit.
+    /// If this test fails, the memory of a receiver that runs for months grows without limit.
     #[test]
     fn of_sessions_beyond_the_first_thousand_only_the_sum_is_kept() {
         let outputs = Outputs { screen: Screen::None, json: None, views: Views::default() };

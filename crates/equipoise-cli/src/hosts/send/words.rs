@@ -115,7 +115,7 @@ mod tests {
 
     use super::*;
 
-    /// If it fails, the text has the plural for a single event, such as "1 times".
+    /// If this test fails, the text has the plural for a single event, such as "1 times".
     #[test]
     fn what_happened_once_is_told_in_the_singular() {
         let of = |count: u64| {

@@ -61,7 +61,7 @@ fn the_page_its_parts_and_the_metrics_are_there_where_they_are_offered_and_nothi
     assert_status(&get(&metrics, "/metrics", ""), 200);
 }
 
-/// If it fails, any web page in the user's browser can read the data of the run.
+/// If this test fails, any web page in the user's browser can read the data of the run.
 #[test]
 fn other_names_and_other_origins_are_refused() {
     let (site, _) = site(true, true);
@@ -98,7 +98,8 @@ fn only_get_is_understood_and_what_is_too_large_or_no_request_is_refused() {
     assert_status(&answered(&site, many.as_bytes()), 431);
 }
 
-/// If it fails, idle connections block all other connections forever, or each idle connection uses a thread forever.
+/// If this test fails, idle connections block all other connections forever, or each idle connection uses a thread
+/// forever.
 #[test]
 fn connections_are_bounded_and_free_again_after_a_while() {
     let (site, _) = site(true, true);
@@ -139,7 +140,7 @@ fn a_page_follows_from_the_beginning_and_hears_of_the_end() {
     assert!(rest.contains("text/event-stream") && rest.contains("\"delay_p95_s\":0.012"), "{rest}");
 }
 
-/// If it fails, a page on a suspended laptop uses the server's memory until the run ends, or blocks the run.
+/// If this test fails, a page on a suspended laptop uses the server's memory until the run ends, or blocks the run.
 #[test]
 fn a_page_that_does_not_read_holds_up_nobody_and_is_let_go() {
     let (site, shared) = site(true, false);

@@ -57,7 +57,7 @@ fn received_bps(told: &Value) -> f64 {
     told["end"]["sum_received"]["bits_per_second"].as_f64().expect("a rate")
 }
 
-/// If it fails, connections are interrupted when the BPF program is unloaded and loaded again.
+/// If this test fails, connections are interrupted when the BPF program is unloaded and loaded again.
 #[test]
 #[ignore = "real time: 17 s, alone on the machine"]
 fn many_connections_over_a_lossy_path_go_on_while_it_is_unloaded_and_loaded_again() {

@@ -59,8 +59,8 @@ fn ends(status: &Value) -> Vec<Value> {
     connections(status).iter().map(|connection| connection["local"].clone()).collect()
 }
 
-/// The fast test of `equipoise kernel`. If it fails, the congestion control stays in the kernel after the process that
-/// loaded it has ended.
+/// The fast test of `equipoise kernel`. If this test fails, the congestion control stays in the kernel after the
+/// process that loaded it has ended.
 #[test]
 fn it_is_loaded_once_set_and_gone_with_its_loader_however_that_ends() {
     let machine = Machine::alone();
@@ -145,7 +145,7 @@ fn a_live_run_that_wants_it_loads_it_and_takes_it_away_again() {
     assert!((0.2 * LINK_BPS..LINK_BPS).contains(&goodput), "{flow}");
 }
 
-/// If it fails, users who are not root, or whose kernel has no type information (BTF), see only an error number.
+/// If this test fails, users who are not root, or whose kernel has no type information (BTF), see only an error number.
 #[test]
 fn what_is_missing_is_named_with_the_way_out() {
     let _machine = Machine::alone();
@@ -240,8 +240,8 @@ fn received(mut stream: TcpStream, begin: Instant) -> (f64, f64) {
     (alone as f64 * 8.0 / (JOIN / 2).as_secs_f64(), together as f64 * 8.0 / COUNTED_S)
 }
 
-/// If it fails, Symbiosis does not keep the queue of 1000 packets short. Reno would fill this queue, whose transmission
-/// takes 600 ms.
+/// If this test fails, Symbiosis does not keep the queue of 1000 packets short. Reno would fill this queue, whose
+/// transmission takes 600 ms.
 #[test]
 #[ignore = "real time: 31 s, alone on the machine"]
 fn a_connection_fills_the_link_and_not_the_queue_and_a_second_one_finds_its_place() {

@@ -200,7 +200,8 @@ mod tests {
         parts
     }
 
-    /// If it fails, a line crosses a gap in the measurements, so the chart suggests a measurement that does not exist.
+    /// If this test fails, a line crosses a gap in the measurements, so the chart suggests a measurement that does not
+    /// exist.
     #[test]
     fn what_was_not_measured_is_a_gap() {
         let points = |middle| vec![(1.0, 2.0), (2.0, 2.0), (3.0, middle), (4.0, 2.0), (5.0, 2.0)];
@@ -231,7 +232,7 @@ mod tests {
         assert_eq!(gap, [vec![vec![(0.0, 5.0), (4.0, 5.0)], vec![(6.0, 2.0), (8.0, 2.0), (8.0, 2.0)]]]);
     }
 
-    /// If it fails, a chart of a long run has too many points for a browser on a phone, or fewer than 1000
+    /// If this test fails, a chart of a long run has too many points for a browser on a phone, or fewer than 1000
     /// points, which are too few.
     #[test]
     fn a_chart_has_a_few_thousand_points_at_most() {

@@ -58,8 +58,8 @@ fn of_several_values_the_worst_in_the_mean_counts() {
     assert_eq!(judged(bar(Limit::AtMost(0.95), Of::Run(MEASURE)), &own).0, [Some(1.0)]);
 }
 
-/// If it fails, differences and ratios are not computed seed by seed. Then random effects that are equal in two runs
-/// with the same seed do not cancel.
+/// If this test fails, differences and ratios are not computed seed by seed. Then random effects that are equal in two
+/// runs with the same seed do not cancel.
 #[test]
 fn another_variant_and_another_law_are_compared_seed_by_seed() {
     let all = [
@@ -198,8 +198,8 @@ fn an_unknown_name_is_refused_with_the_most_similar_one() {
     assert!(variant.contains("5.6 has no variant `50ms-rno`; a similar one exists: `50ms-reno`"), "{variant}");
 }
 
-/// If it fails, two variants of the suite or two bars of a variant have the same name and could be confused, or a
-/// scenario is invalid.
+/// If this test fails, two variants of the suite or two bars of a variant have the same name and could be confused, or
+/// a scenario is invalid.
 #[test]
 fn every_name_and_every_key_of_a_variant_is_of_its_own_and_every_scenario_is_right() {
     let catalogue = Catalogue::default();

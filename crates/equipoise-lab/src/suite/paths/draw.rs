@@ -166,7 +166,8 @@ const VIDEO_MIN: u64 = 30;
 mod tests {
     use super::*;
 
-    /// If it fails, the seeds of earlier results draw different paths, so these results cannot be examined again.
+    /// If this test fails, the seeds of earlier results draw different paths, so these results cannot be examined
+    /// again.
     #[test]
     fn a_seed_draws_the_same_path_for_good() {
         assert_eq!(

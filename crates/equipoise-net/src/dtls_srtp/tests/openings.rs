@@ -108,8 +108,8 @@ fn a_first_word_is_answered_once_and_by_less_where_its_sender_may_be_somebody_el
     assert_eq!((receiver.half_open(), receiver.poll()), (0, None));
 }
 
-/// If it fails, a flood of ClientHello messages fills the memory, or removes the handshake of the real peer, whose
-/// address is already verified.
+/// If this test fails, a flood of ClientHello messages fills the memory, or removes the handshake of the real peer,
+/// whose address is already verified.
 #[test]
 fn a_flood_of_first_words_is_bounded_and_pushes_out_nobody_who_is_there() {
     let held = std::cell::RefCell::new(Vec::new());

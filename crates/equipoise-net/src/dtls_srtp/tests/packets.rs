@@ -12,8 +12,8 @@ fn srtp() -> [Srtp; 2] {
     [Role::Client, Role::Server].map(|role| Srtp::new(Keys::of(1), role))
 }
 
-/// If it fails, a restarted encoder or a repeated packet uses a sequence number twice. This reveals the contents and,
-/// with AES-GCM, the authentication key.
+/// If this test fails, a restarted encoder or a repeated packet uses a sequence number twice. This reveals the contents
+/// and, with AES-GCM, the authentication key.
 #[test]
 fn a_number_is_protected_once() {
     let [mut sender, mut receiver] = srtp();
@@ -49,8 +49,8 @@ fn numbers_go_on_over_the_cycles() {
     }
 }
 
-/// If it fails, packets with forged sources fill the memory, or move the replay window beyond the numbers of packets
-/// that are still to arrive.
+/// If this test fails, packets with forged sources fill the memory, or move the replay window beyond the numbers of
+/// packets that are still to arrive.
 #[test]
 fn what_is_forged_leaves_nothing() {
     let [mut sender, mut receiver] = srtp();
@@ -97,8 +97,8 @@ fn a_changed_byte_anywhere_is_noticed_and_no_length_does_harm() {
     }
 }
 
-/// If it fails, a restarted stream reuses sequence numbers. Two packets with the same number reveal the XOR of their
-/// contents.
+/// If this test fails, a restarted stream reuses sequence numbers. Two packets with the same number reveal the XOR of
+/// their contents.
 #[test]
 fn of_a_stream_that_begins_anew_nothing_leaves_under_numbers_that_have_left() {
     let mut ends = Ends::new(straight);

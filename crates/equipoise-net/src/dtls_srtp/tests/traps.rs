@@ -183,8 +183,8 @@ fn trap_12_the_librarys_version_is_pinned() {
     assert!(include_str!("../../../Cargo.toml").contains("dimpl = { version = \"=0."));
 }
 
-/// If it fails, anybody can prevent a handshake: an unencrypted alert ends an instance of the library, although the
-/// alert is not authenticated.
+/// If this test fails, anybody can prevent a handshake: an unencrypted alert ends an instance of the library, although
+/// the alert is not authenticated.
 #[test]
 fn alerts_in_the_clear_disturb_no_opening() {
     for (level, description) in [(2, 40), (1, 0), (2, 0)] {
@@ -199,8 +199,8 @@ fn alerts_in_the_clear_disturb_no_opening() {
     }
 }
 
-/// If it fails, anybody can prevent a handshake: about thirty invalid records permanently fill the queue of an instance
-/// of the library. Such an instance must be replaced by a new one.
+/// If this test fails, anybody can prevent a handshake: about thirty invalid records permanently fill the queue of an
+/// instance of the library. Such an instance must be replaced by a new one.
 #[test]
 fn an_opening_that_was_disturbed_is_begun_anew() {
     let noise = |kind: u8| (0..40).map(move |at| (Span::ZERO, record(at, kind, at as u16 + 1, &[at as u8; 20])));
@@ -221,8 +221,8 @@ fn an_opening_that_was_disturbed_is_begun_anew() {
     }
 }
 
-/// If it fails, a forged cookie request prevents a handshake: a client of the library accepts the first cookie request
-/// that it receives.
+/// If this test fails, a forged cookie request prevents a handshake: a client of the library accepts the first cookie
+/// request that it receives.
 #[test]
 fn a_forged_request_for_a_cookie_delays_an_opening_and_does_not_prevent_it() {
     let mut is_first = true;

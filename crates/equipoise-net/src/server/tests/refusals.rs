@@ -8,8 +8,8 @@ use super::*;
 use crate::Clock;
 use crate::socket::every_errno;
 
-/// If it fails, anybody who can make the server's kernel refuse an answer (by a null route, a firewall or a special
-/// address) can end the server.
+/// If this test fails, anybody who can make the server's kernel refuse an answer (by a null route, a firewall or a
+/// special address) can end the server.
 #[test]
 fn no_error_of_sending_ends_a_server_or_its_session() {
     let clock = Clock::new();
@@ -36,8 +36,8 @@ fn no_error_of_sending_ends_a_server_or_its_session() {
     assert_eq!(state.socket.stats().unsent, before, "reports leave again");
 }
 
-/// If it fails, another host with the shared key can take over a session. The host starts a handshake for the same SSRC
-/// before the session is opened, and continues this handshake afterwards.
+/// If this test fails, another host with the shared key can take over a session. The host starts a handshake for the
+/// same SSRC before the session is opened, and continues this handshake afterwards.
 #[test]
 fn of_two_who_open_a_session_of_one_source_the_first_to_have_keys_has_it() {
     let clock = Clock::new();
@@ -58,7 +58,7 @@ fn of_two_who_open_a_session_of_one_source_the_first_to_have_keys_has_it() {
     assert!(live.next.is_none() && live.session.peer == addresses[0], "the session is whose it was");
 }
 
-/// If it fails, anybody can end the server by requesting an impossible session.
+/// If this test fails, anybody can end the server by requesting an impossible session.
 #[test]
 fn a_session_that_cannot_be_reported_on_is_refused_and_the_server_goes_on() {
     let any = (Ipv4Addr::LOCALHOST, 0).into();

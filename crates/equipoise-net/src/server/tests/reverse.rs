@@ -152,8 +152,8 @@ fn a_peer_is_sent_to_at_a_rate_that_its_reports_carry_within_both_limits() {
     }
 }
 
-/// If it fails, anybody with the key, or with a recorded datagram of a session, can make the server send media to
-/// another host.
+/// If this test fails, anybody with the key, or with a recorded datagram of a session, can make the server send media
+/// to another host.
 #[test]
 fn media_goes_to_the_address_that_was_proved_and_to_no_other() {
     for key in [Some(key()), None] {
@@ -250,8 +250,8 @@ fn a_goodbye_of_either_end_ends_a_session_that_the_server_sends_in() {
     assert!(peer.receiver.wake().is_none(), "it has heard the goodbye");
 }
 
-/// If it fails, a sender can turn its session into one in which the server sends media. The second request comes from
-/// the same address, with the same key and the same certificate, so nothing but the direction is wrong.
+/// If this test fails, a sender can turn its session into one in which the server sends media. The second request comes
+/// from the same address, with the same key and the same certificate, so nothing but the direction is wrong.
 #[test]
 fn a_session_keeps_its_direction() {
     for key in [Some(key()), None] {

@@ -179,7 +179,7 @@ fn a_dump_is_read_to_its_end_or_to_where_it_is_cut() {
 }
 
 proptest! {
-    /// If it fails, some bytes or capture times cause a panic or impossible packet counts.
+    /// If this test fails, some bytes or capture times cause a panic or impossible packet counts.
     #[test]
     fn any_packets_at_any_times_are_survived(
         packets in proptest::collection::vec(

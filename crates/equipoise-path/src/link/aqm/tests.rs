@@ -188,8 +188,8 @@ fn pie_sheds_what_is_too_much_and_holds_its_target() {
     assert!(run(pie(), &[every(1010)], 20).1.drops.is_empty(), "nothing below the link's rate");
 }
 
-/// If it fails, a queue drops packets after an hour without packets, or computes all updates of its probability in this
-/// hour one by one.
+/// If this test fails, a queue drops packets after an hour without packets, or computes all updates of its probability
+/// in this hour one by one.
 #[test]
 fn a_long_silence_is_no_work() {
     let hour = Source { gap_us: 3_600_000_000, ..every(1) };

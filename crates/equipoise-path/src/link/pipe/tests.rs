@@ -437,7 +437,7 @@ proptest! {
         }
     }
 
-    /// If it fails, `leave_before` returns packets in another order or at other times than `leave`.
+    /// If this test fails, `leave_before` returns packets in another order or at other times than `leave`.
     #[test]
     fn what_nothing_can_precede_any_more_comes_out_as_if_all_had_been_waited_for(
         config in any_config(),
@@ -465,8 +465,8 @@ proptest! {
         prop_assert_eq!(run(config.clone(), 100, 300, seed).0, run(config, 100, 300, seed).0);
     }
 
-    /// If it fails, a packet can leave after less than `least_delay`, so a program that sleeps for this time would wake
-    /// too late.
+    /// If this test fails, a packet can leave after less than `least_delay`, so a program that sleeps for this time
+    /// would wake too late.
     #[test]
     fn no_packet_is_faster_than_the_least_delay(config in any_config(), seed in any::<u64>()) {
         let least = config.least_delay();
@@ -476,7 +476,7 @@ proptest! {
         }
     }
 
-    /// If it fails, the result depends on how often the caller polls the path.
+    /// If this test fails, the result depends on how often the caller polls the path.
     #[test]
     fn it_does_not_matter_when_one_looks(config in any_config(), seed in any::<u64>()) {
         let (often, _) = run(config.clone(), 100, 300, seed);

@@ -305,7 +305,7 @@ mod tests {
         assert_eq!(lowest, [4930, 10, 10, 10, 10, 10, 10, 10]);
     }
 
-    /// If it fails, the encoder accepts a rate too early, or never, or outside of its supported range.
+    /// If this test fails, the encoder accepts a rate too early, or never, or outside of its supported range.
     #[test]
     fn a_rate_is_taken_a_reaction_after_the_last_one_and_within_the_range() {
         let even = VideoModel { frame_rate: 25.0, interval_spread: 0.0, size_spread: 0.0, ..VideoModel::default() };

@@ -87,7 +87,7 @@ fn every_adaptive_controller_stays_within_twice_what_arrives_and_comes_back() {
     }
 }
 
-/// If it fails, half of the media is sent on a path on which reports arrive but all media is lost.
+/// If this test fails, half of the media is sent on a path on which reports arrive but all media is lost.
 #[test]
 fn a_path_that_swallows_media_is_left_to_the_others_until_it_carries_again() {
     let entry = adaptive(Sender::PROVIDES).next().expect("there is one");

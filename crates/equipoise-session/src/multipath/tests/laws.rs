@@ -131,7 +131,7 @@ fn by_packet() -> impl Iterator<Item = &'static Entry> {
     adaptive(Needs::PACKETS)
 }
 
-/// If it fails, a law leaves paths unused, or fills their queues.
+/// If this test fails, a law leaves paths unused, or fills their queues.
 #[test]
 fn each_path_is_filled_by_its_own_law_whatever_its_capacity_and_its_delay() {
     let names: Vec<_> = by_packet().map(|entry| entry.name).collect();
@@ -174,8 +174,8 @@ fn where_a_path_loses_capacity_its_law_alone_goes_down() {
     assert!(other.0 > 3.4 && other.1 < 25.0, "{other:?}");
 }
 
-/// If it fails, the failure of one path affects the other path, or a path that is usable again starts at a rate that no
-/// report proves.
+/// If this test fails, the failure of one path affects the other path, or a path that is usable again starts at a rate
+/// that no report proves.
 #[test]
 fn a_dead_path_leaves_the_other_alone_and_begins_anew_from_below() {
     let dead = |passing: &Passing| passing.path == 0 && (15_000..25_000).contains(&passing.millis);
@@ -220,8 +220,8 @@ fn where_all_paths_are_silent_all_laws_fall_until_the_circuit_breaks() {
     assert!(sent(55_000, 60_000) > 4000, "{}", sent(55_000, 60_000));
 }
 
-/// If it fails, the circuit breaker's cut of the rate to a tenth is reported but not applied. In the test, three of
-/// four packets are lost on the only path.
+/// If this test fails, the circuit breaker's cut of the rate to a tenth is reported but not applied. In the test, three
+/// of four packets are lost on the only path.
 #[test]
 fn a_cut_to_a_tenth_is_sent_and_not_only_decided() {
     let cut_off = |passing: &Passing| {
@@ -280,8 +280,8 @@ fn a_path_that_worked_again_has_the_first_pause_at_its_next_stop() {
     }
 }
 
-/// If it fails, packets that arrived before a path became unusable prove a delivery rate when the path is usable again,
-/// although the path now drops all media.
+/// If this test fails, packets that arrived before a path became unusable prove a delivery rate when the path is usable
+/// again, although the path now drops all media.
 #[test]
 fn what_arrived_before_a_path_went_down_proves_nothing_when_it_is_up_again() {
     let swallows = |passing: &Passing| passing.path == 0 && !passing.is_rtcp && passing.millis >= 10_000;
@@ -296,8 +296,8 @@ fn what_arrived_before_a_path_went_down_proves_nothing_when_it_is_up_again() {
     assert!(rates[first..].iter().all(|rate| *rate <= 100_000), "{rates:?}");
 }
 
-/// If it fails, an attacker who knows the synchronisation sources of an unencrypted session can stop all its paths, by
-/// sending false reports on a dead path.
+/// If this test fails, an attacker who knows the synchronisation sources of an unencrypted session can stop all its
+/// paths, by sending false reports on a dead path.
 #[test]
 fn guesses_at_a_dead_path_stop_no_other() {
     let dead = |passing: &Passing| passing.path == 0 && passing.millis >= 5000;
@@ -330,7 +330,7 @@ fn feedback(subflow: u16, (reporter, media): (u32, u32), numbers: impl Iterator<
     out
 }
 
-/// If it fails, an attacker who guesses sequence numbers can change the rate of a session.
+/// If this test fails, an attacker who guesses sequence numbers can change the rate of a session.
 #[test]
 fn invented_feedback_is_counted_and_moves_nothing() {
     let run = |forge: bool| {

@@ -103,8 +103,8 @@ fn paths_may_be_added_taken_down_and_removed_at_any_time() {
     assert_eq!(bench.count(|_, event| matches!(event, Event::Ignored(DropReason::Implausible))), 0);
 }
 
-/// If it fails, an interface that goes down lowers the rate on the other interfaces, or a session that had no interface
-/// at all continues at its full rate on an unknown path.
+/// If this test fails, an interface that goes down lowers the rate on the other interfaces, or a session that had no
+/// interface at all continues at its full rate on an unknown path.
 #[test]
 fn a_path_that_is_down_lowers_no_other_but_after_no_path_the_rate_is_low() {
     let stream = StreamConfig::new(SSRC, 96, Size::from_bytes(1000), "sender@test");

@@ -93,8 +93,8 @@ fn reports_on_a_sub_flow_come_back_with_its_number() {
     assert!(parse_compound(&out).is_err());
 }
 
-/// If it fails, MPRTCP packets may be nested. One datagram has room for more than 60 levels, and the parser would call
-/// itself at each level.
+/// If this test fails, MPRTCP packets may be nested. One datagram has room for more than 60 levels, and the parser
+/// would call itself at each level.
 #[test]
 fn reports_on_sub_flows_do_not_nest() {
     let mut inner = Vec::new();

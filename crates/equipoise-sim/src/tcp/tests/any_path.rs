@@ -92,7 +92,7 @@ proptest! {
         prop_assert_eq!(path.excess, None);
     }
 
-    /// If it fails, two runs of a connection over the same path differ.
+    /// If this test fails, two runs of a connection over the same path differ.
     #[test]
     fn the_same_path_gives_the_same_connection(faults in faults(100, 100, 100), recovery in recoveries(), far in receivers()) {
         let run = || {

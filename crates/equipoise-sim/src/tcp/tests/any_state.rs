@@ -195,8 +195,8 @@ proptest! {
         }
     }
 
-    /// If it fails, a dishonest peer can cause a panic, an endless loop or a stuck timer in the sender, or the transfer
-    /// does not end after the peer becomes honest.
+    /// If this test fails, a dishonest peer can cause a panic, an endless loop or a stuck timer in the sender, or the
+    /// transfer does not end after the peer becomes honest.
     #[test]
     fn no_acknowledgement_harms_a_sender(
         steps in proptest::collection::vec((0i64..1500, segments()), 1..60),
@@ -222,7 +222,7 @@ proptest! {
         prop_assert!(talk.stats().finished.is_some(), "{:?}", talk.stats());
     }
 
-    /// If it fails, some segment makes a receiver panic or leaves its timer stuck.
+    /// If this test fails, some segment makes a receiver panic or leaves its timer stuck.
     #[test]
     fn no_segment_harms_a_receiver(steps in proptest::collection::vec((0i64..300, segments()), 1..60), window in said()) {
         let config = crate::tcp::ReceiverConfig { window: window.max(1), ..crate::tcp::ReceiverConfig::new() };

@@ -146,7 +146,7 @@ fn a_timeout_is_told_and_what_it_gives_up() {
     talk.ack(1).sends([1, 2, 3]);
 }
 
-/// If it fails, a controller with a rate and no window sends at its full rate into a broken path.
+/// If this test fails, a controller with a rate and no window sends at its full rate into a broken path.
 #[test]
 fn after_a_timeout_a_rate_sends_one_segment_at_a_time_until_an_acknowledgement() {
     let law = Steady::new(Allowance::rate(Rate::from_bps(1_200_000)));
@@ -211,7 +211,7 @@ fn a_timer_is_served_once_for_each_time_that_is_asked_for() {
     assert!(talk.sender.wake().is_some_and(|wake| wake > Time::from_nanos(30_000_000)), "it was not put off");
 }
 
-/// If it fails, a controller can be used that waits for feedback which TCP never provides.
+/// If this test fails, a controller can be used that waits for feedback which TCP never provides.
 #[test]
 fn what_acknowledgements_do_not_tell_is_refused_by_name() {
     for needs in [Needs::INTERVALS, Needs::PACKETS.and(Needs::ECN)] {

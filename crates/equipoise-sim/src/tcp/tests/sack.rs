@@ -167,8 +167,8 @@ fn a_new_recovery_sends_again_what_an_earlier_one_had_sent_in_doubt() {
     assert_eq!((talk.stats().in_flight, talk.stats().timeouts), (0, 0));
 }
 
-/// If it fails, the retransmission of the last segment (RFC 6675, Sec. 4, `NextSeg`, rule 4) counts as sent before the
-/// pacer allows it to leave.
+/// If this test fails, the retransmission of the last segment (RFC 6675, Sec. 4, `NextSeg`, rule 4) counts as sent
+/// before the pacer allows it to leave.
 #[test]
 fn a_pacer_does_not_swallow_the_rescue() {
     let law = Fixed { pacing: Some(Rate::from_bps(12_000 * 100)), ..Fixed::new(10.0, 10.0) };

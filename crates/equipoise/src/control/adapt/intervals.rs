@@ -315,7 +315,7 @@ mod tests {
         assert!((lost - 1.0).abs() < 1e-9, "{intervals:?}");
     }
 
-    /// If it fails, the adapter computes a wrong share of ECN marks from per-packet feedback.
+    /// If this test fails, the adapter computes a wrong share of ECN marks from per-packet feedback.
     #[test]
     fn marks_are_a_share_of_those_that_might_be_marked() {
         let mut adapter = Intervals::new(Log::default(), IntervalConfig::new(Span::from_millis(100)));

@@ -161,7 +161,8 @@ mod tests {
         assert!(window(&reno) <= halved, "a new loss");
     }
 
-    /// If it fails, the window of a law that counts segments grows too slowly when packets are smaller than a segment.
+    /// If this test fails, the window of a law that counts segments grows too slowly when packets are smaller than a
+    /// segment.
     #[test]
     fn bytes_that_do_not_fill_a_segment_are_carried_on() {
         let mut reno = Windowed::new(Reno::new(10.0), PACKET);

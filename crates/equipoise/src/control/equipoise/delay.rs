@@ -424,8 +424,8 @@ mod tests {
         }
     }
 
-    /// If it fails, a new flow on a slow link takes the queueing delay of the other flows for a part of its base delay,
-    /// and takes a part of their rate. Or flows on fast links lower their rate without need.
+    /// If this test fails, a new flow on a slow link takes the queueing delay of the other flows for a part of its base
+    /// delay, and takes a part of their rate. Or flows on fast links lower their rate without need.
     #[test]
     fn a_new_flow_on_a_slow_link_clears_the_queue_three_times() {
         let cleared_s = |packet_s: f64, has_queued: bool| {
@@ -443,8 +443,8 @@ mod tests {
         assert!(cleared_s(0.005, true) < 1e-12 && cleared_s(0.020, false) < 1e-12);
     }
 
-    /// If it fails, jitter changes the base rate of each flow at random, or the base rate does not fall when a link
-    /// with strong jitter becomes slower.
+    /// If this test fails, jitter changes the base rate of each flow at random, or the base rate does not fall when a
+    /// link with strong jitter becomes slower.
     #[test]
     fn a_rate_of_service_is_followed_as_far_as_it_is_certain() {
         let base_after = |roughness_s: f64, served_bps: f64| {
@@ -458,8 +458,8 @@ mod tests {
         assert!(base_after(0.003, 0.5e6) < 0.85e6 && base_after(1.0, 0.5e6) < 0.9e6, "half of the rate is no noise");
     }
 
-    /// If it fails, flows on slow links overshoot one after another, because trains of few packets show a rate that is
-    /// too high.
+    /// If this test fails, flows on slow links overshoot one after another, because trains of few packets show a rate
+    /// that is too high.
     #[test]
     fn growth_by_trains_is_slower_while_the_capacity_is_not_known() {
         let base_after = |is_gauged| {

@@ -269,7 +269,7 @@ mod tests {
         (losses, rate_bps)
     }
 
-    /// If it fails, a lossy link is taken for a congested one.
+    /// If this test fails, a lossy link is taken for a congested one.
     #[test]
     fn what_is_lost_whatever_the_rate_is_borne() {
         let (losses, rate_bps) = after(20, |_| 0.05);

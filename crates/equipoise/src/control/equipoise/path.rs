@@ -443,8 +443,8 @@ mod tests {
         path
     }
 
-    /// If it fails, flows on a wide path with jitter take the jitter for a queue, or flows on a slow path take the
-    /// packets of other flows for jitter.
+    /// If this test fails, flows on a wide path with jitter take the jitter for a queue, or flows on a slow path take
+    /// the packets of other flows for jitter.
     #[test]
     fn the_idle_delay_above_the_base_is_jitter_on_wide_paths_only() {
         let jitter_s = |capacity_bps| {

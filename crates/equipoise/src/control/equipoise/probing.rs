@@ -230,7 +230,8 @@ mod tests {
         QueuedFrame::new(Size::from_bytes(bytes), Size::ZERO, Span::ZERO)
     }
 
-    /// If it fails, every frame is sent as a burst, or bursts that measure the capacity (gauges) are sent too early.
+    /// If this test fails, every frame is sent as a burst, or bursts that measure the capacity (gauges) are sent too
+    /// early.
     #[test]
     fn a_gauge_is_due_after_the_start_and_not_with_every_frame() {
         let mut probing = started();
@@ -244,7 +245,7 @@ mod tests {
         assert_eq!(probing.wanted(), None);
     }
 
-    /// If it fails, a flow of small frames sends too much padding.
+    /// If this test fails, a flow of small frames sends too much padding.
     #[test]
     fn a_frame_that_is_too_small_becomes_a_gauge_when_its_padding_is_a_small_share() {
         let mut probing = started();
@@ -259,8 +260,8 @@ mod tests {
         }
     }
 
-    /// If it fails, a receiver that reports impossible times can make the burst that measures the capacity (the gauge)
-    /// longer than a frame.
+    /// If this test fails, a receiver that reports impossible times can make the burst that measures the capacity (the
+    /// gauge) longer than a frame.
     #[test]
     fn a_gauge_is_no_longer_than_the_frame_whatever_the_reports_say() {
         let mut probing = started();

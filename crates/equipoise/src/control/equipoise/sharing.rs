@@ -100,7 +100,7 @@ mod tests {
         Seen { elapsed_s: 0.05, paired_s: queue_s, usage: 1.0, received_bps: 10e6, ..Seen::default() }
     }
 
-    /// If it fails, a flow that is alone holds a longer queue than it needs.
+    /// If this test fails, a flow that is alone holds a longer queue than it needs.
     #[test]
     fn a_flow_that_has_the_whole_capacity_is_not_changed() {
         let mut sharing = Sharing::new();
@@ -114,7 +114,7 @@ mod tests {
         );
     }
 
-    /// If it fails, flows of equal rates move apart, or flows of unequal rates do not approach each other.
+    /// If this test fails, flows of equal rates move apart, or flows of unequal rates do not approach each other.
     #[test]
     fn equal_shares_stay_and_unequal_ones_approach_each_other() {
         for flows in [2.0, 3.0, 5.0] {
@@ -130,7 +130,7 @@ mod tests {
         }
     }
 
-    /// If it fails, flows of unequal round trips have unequal rates on links whose queue varies.
+    /// If this test fails, flows of unequal round trips have unequal rates on links whose queue varies.
     #[test]
     fn a_queue_that_varies_counts_as_its_mean() {
         let (mut sharing, mean_s) = (Sharing::new(), 0.002 + LONGER_S * 1.6);
@@ -141,8 +141,8 @@ mod tests {
         assert!((sharing.others - 1.6).abs() < 0.02, "{}", sharing.others);
     }
 
-    /// If it fails, flows on a path with jitter mistake the noise of the delays for further flows, and leave capacity
-    /// unused.
+    /// If this test fails, flows on a path with jitter mistake the noise of the delays for further flows, and leave
+    /// capacity unused.
     #[test]
     fn with_jitter_the_same_number_of_flows_holds_a_longer_queue() {
         let others = |queue_s: f64, paired_jitter_s: f64| {

@@ -301,8 +301,8 @@ mod tests {
         })
     }
 
-    /// If it fails, flows of this control law on a slow link take each other for loss-based flows, or a loss-based flow
-    /// is never found there.
+    /// If this test fails, flows of this control law on a slow link take each other for loss-based flows, or a
+    /// loss-based flow is never found there.
     #[test]
     fn a_queue_must_stand_for_longer_on_a_slow_link() {
         for (packet_s, since_rival_s, expected_s) in [
@@ -316,8 +316,8 @@ mod tests {
         }
     }
 
-    /// If it fails, flows of this law on a slow link take each other for TCP flows when they together cause a queue, or
-    /// a loss-based flow is never found on such a link.
+    /// If this test fails, flows of this law on a slow link take each other for TCP flows when they together cause a
+    /// queue, or a loss-based flow is never found on such a link.
     #[test]
     fn on_a_slow_link_a_queue_is_a_rivals_only_if_it_stands_after_a_clearing() {
         let rival_s = rival_after_s(0.015, f64::INFINITY, false).expect("the queue stands all the time");
@@ -328,9 +328,9 @@ mod tests {
         assert!(after_clearing_s > rival_s + 2.0 * STANDS_S - 0.3, "{after_clearing_s}");
     }
 
-    /// If it fails, the law makes one of two errors. Either the law mistakes random losses of a link for losses at a
-    /// full queue, so that flows of this law on a lossy link take each other for rivals. Or the law does not detect a
-    /// rival at a small buffer.
+    /// If this test fails, the law makes one of two errors. Either the law mistakes random losses of a link for losses
+    /// at a full queue, so that flows of this law on a lossy link take each other for rivals. Or the law does not
+    /// detect a rival at a small buffer.
     #[test]
     fn a_full_queue_loses_packets_while_it_is_longest() {
         let is_found = |lost_at_s: f64| {

@@ -19,7 +19,7 @@ fn settled(path: &Bottleneck) -> (f64, f64) {
     mean(&path.run(&mut law(300 * KBPS, 50_000 * KBPS), 60), 40.0, 60.0)
 }
 
-/// If it fails, the law leaves capacity unused, or causes a standing queue, on paths for which it was not tuned.
+/// If this test fails, the law leaves capacity unused, or causes a standing queue, on paths for which it was not tuned.
 #[test]
 fn a_link_is_used_and_its_queue_is_short_on_paths_from_short_to_long() {
     for (capacity, way) in [(0.5, 10), (1.0, 50), (1.0, 150), (4.0, 25), (20.0, 25)] {
@@ -38,7 +38,7 @@ fn a_link_is_used_and_its_queue_is_short_on_paths_from_short_to_long() {
     }
 }
 
-/// If it fails, the loop oscillates on paths with a longer or shorter delay than those for which it was tuned.
+/// If this test fails, the loop oscillates on paths with a longer or shorter delay than those for which it was tuned.
 #[test]
 fn the_queue_settles_on_round_trips_from_10_to_300_ms() {
     for (way, every) in [(5, 50), (10, 50), (25, 50), (50, 50), (100, 50), (150, 50), (5, 200), (50, 200)] {
@@ -75,8 +75,8 @@ fn marks_hold_the_queue_where_they_begin() {
     assert!(rate_bps > 0.8e6 && queue_s < settled(&Bottleneck::default()).1 + 0.002, "{rate_bps} {queue_s}");
 }
 
-/// If it fails, the allowed rate of an application that sends little grows without limit, so that the application may
-/// suddenly send much more than the path carries.
+/// If this test fails, the allowed rate of an application that sends little grows without limit, so that the
+/// application may suddenly send much more than the path carries.
 #[test]
 fn what_is_not_used_does_not_grow() {
     let path = Bottleneck { capacity_bps: |_| 20e6, wanted_bps: 0.5e6, ..Bottleneck::default() };
@@ -126,7 +126,7 @@ fn silence_on_what_left_lowers_the_rate_tick_by_tick_and_the_first_report_ends_i
     assert_eq!((law.next_timer(), law.allowance().rate), (None, Some(before)), "nothing has left since");
 }
 
-/// If it fails, two flows that measure the same delay can settle at different rates.
+/// If this test fails, two flows that measure the same delay can settle at different rates.
 #[test]
 fn the_target_falls_with_the_own_rate_only() {
     let target = DelayTarget { priority: 1.0, most_s: 1.0 };

@@ -174,7 +174,7 @@ mod tests {
         assert_eq!(deltas(&packets), [(20_000, 20_000)]);
     }
 
-    /// If it fails, a step of the receiver's clock looks like a queue of several seconds.
+    /// If this test fails, a step of the receiver's clock looks like a queue of several seconds.
     #[test]
     fn a_receivers_clock_that_is_set_begins_anew() {
         let mut grouping = Grouping::default();

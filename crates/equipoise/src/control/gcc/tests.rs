@@ -146,7 +146,7 @@ fn it_finds_a_link_and_keeps_its_queue_short() {
     }
 }
 
-/// If it fails, the rate stays above a capacity that became lower, and the queue stays full.
+/// If this test fails, the rate stays above a capacity that became lower, and the queue stays full.
 #[test]
 fn a_link_that_shrinks_is_followed_within_seconds() {
     for form in FORMS {
@@ -235,7 +235,7 @@ fn without_feedback_nothing_rises_and_the_round_trip_back_off_lowers_the_rate() 
     }
 }
 
-/// If it fails, reports without arrival times raise the rate, although they prove no delivery rate.
+/// If this test fails, reports without arrival times raise the rate, although they prove no delivery rate.
 #[test]
 fn feedback_without_arrival_times_never_raises() {
     for form in FORMS {

@@ -176,7 +176,7 @@ fn tell(nada: &mut Nada, ms: u64, way: u64, lost: u64, ecn: Ecn) {
     nada.on_feedback(at(ms + way), &Feedback::Packets(&feedback));
 }
 
-/// If it fails, the rate is kept although packets of a window were lost, because the window has no delay sample.
+/// If this test fails, the rate is kept although packets of a window were lost, because the window has no delay sample.
 #[test]
 fn losses_alone_lower_the_rate_before_any_delay_is_known() {
     let mut nada = nada_at(1_000_000);

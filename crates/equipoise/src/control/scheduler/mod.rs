@@ -153,8 +153,8 @@ mod tests {
     }
 
     proptest! {
-        /// If it fails, a scheduler exceeds the limit of a path, or sends less than the total although paths could
-        /// carry more.
+        /// If this test fails, a scheduler exceeds the limit of a path, or sends less than the total although paths
+        /// could carry more.
         #[test]
         fn no_more_than_the_total_is_carried_and_no_more_than_each_path_may(
             rounds in proptest::collection::vec((views(), 0u64..60_000_000), 1..4),

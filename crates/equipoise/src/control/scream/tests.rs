@@ -149,7 +149,7 @@ fn the_fraction_of_marks_is_found_within_two_seconds() {
     close(scream.marked(), 0.2 * 0.5, 0.002);
 }
 
-/// If it fails, the losses of one full queue, spread over many reports, reduce the window to its minimum.
+/// If this test fails, the losses of one full queue, spread over many reports, reduce the window to its minimum.
 #[test]
 fn the_losses_of_one_round_trip_are_one_congestion() {
     let mut scream = Scream::new(config(50.0));
@@ -226,7 +226,7 @@ fn marks_a_queue_and_losses_each_hold_the_rate_to_the_capacity() {
     }
 }
 
-/// If it fails, a receiver's clock that runs fast or was set forward looks like a permanent queueing delay.
+/// If this test fails, a receiver's clock that runs fast or was set forward looks like a permanent queueing delay.
 #[test]
 fn a_base_delay_that_is_too_low_is_found_out() {
     let mut scream = Scream::new(config(2.0));

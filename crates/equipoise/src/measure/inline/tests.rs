@@ -98,7 +98,7 @@ fn call() -> impl Strategy<Value = (u64, Call)> {
 }
 
 proptest! {
-    /// If it fails, an invalid acknowledgement or a skipped call makes a sender stop or panic.
+    /// If this test fails, an invalid acknowledgement or a skipped call makes a sender stop or panic.
     #[test]
     fn any_calls_in_any_order_are_safe_and_hold_nothing_for_ever(
         calls in prop::collection::vec(call(), 0..400),

@@ -147,8 +147,8 @@ mod tests {
         assert_eq!(meter.bps(), None, "old readings are forgotten");
     }
 
-    /// If it fails, a flow no longer knows the capacity after another flow took a larger share, or it still uses the
-    /// earlier capacity after the link became slower.
+    /// If this test fails, a flow no longer knows the capacity after another flow took a larger share, or it still uses
+    /// the earlier capacity after the link became slower.
     #[test]
     fn in_doubt_the_next_reading_decides_whether_the_link_became_slower() {
         let after = |is_doubted: bool, bps: f64| {
@@ -166,7 +166,7 @@ mod tests {
         assert!(after(false, 2e6), "a single late train without doubt");
     }
 
-    /// If it fails, a receiver can report times that make the measured capacity zero, negative or not a number.
+    /// If this test fails, a receiver can report times that make the measured capacity zero, negative or not a number.
     #[test]
     fn odd_trains_leave_a_positive_rate() {
         let mut meter = Capacity::new();

@@ -108,15 +108,15 @@ mod tests {
         assert!((few.1 - few.0 - (many.1 - many.0)).abs() < 0.0015, "{few:?} {many:?}");
     }
 
-    /// If it fails, a part of the queue is taken for jitter on a path without jitter.
+    /// If this test fails, a part of the queue is taken for jitter on a path without jitter.
     #[test]
     fn without_jitter_it_is_the_delay_of_the_empty_path() {
         let queue = |now_s: f64| if now_s % 4.0 < 0.8 { 0.0 } else { 0.030 };
         assert!((measured(5, 0.0, queue).0 - 0.050).abs() < 1e-9);
     }
 
-    /// If it fails, the idle delay (the delay without a queue, jitter included) follows a longer path or a slower link
-    /// later than the base delay does, and until then the added delay counts as a queue.
+    /// If this test fails, the idle delay (the delay without a queue, jitter included) follows a longer path or a
+    /// slower link later than the base delay does, and until then the added delay counts as a queue.
     #[test]
     fn it_moves_with_the_base_delay() {
         let mut idle = IdleDelay::new();
@@ -133,8 +133,8 @@ mod tests {
         assert!((idle.delay_s().expect("reports") - 0.0796).abs() < 1e-9);
     }
 
-    /// If it fails, reports of a receiver can make the delay NaN or infinite, or can make the sender use memory without
-    /// limit.
+    /// If this test fails, reports of a receiver can make the delay NaN or infinite, or can make the sender use memory
+    /// without limit.
     #[test]
     fn odd_reports_leave_a_plausible_delay() {
         let mut idle = IdleDelay::new();

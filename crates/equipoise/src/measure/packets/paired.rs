@@ -83,7 +83,8 @@ mod tests {
         (sums.0 / reports, sums.1 / reports)
     }
 
-    /// If it fails, a flow measures a longer queue than a faster flow on the same path, and so keeps a lower rate.
+    /// If this test fails, a flow measures a longer queue than a faster flow on the same path, and so keeps a lower
+    /// rate.
     #[test]
     fn fast_and_slow_flows_measure_the_same_queue() {
         let (fast, slow) = (measured(1), measured(20));

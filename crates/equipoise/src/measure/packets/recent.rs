@@ -158,7 +158,7 @@ mod tests {
         assert_eq!(queued(1e6, 1e6, None).service(0.006, 0.020), None, "the queue is another's");
     }
 
-    /// If it fails, a radio link that pauses for 30 ms is mistaken for a slower link.
+    /// If this test fails, a radio link that pauses for 30 ms is mistaken for a slower link.
     #[test]
     fn one_long_gap_among_equal_ones_is_a_pause() {
         let service = queued(2.5e6, 2e6, Some((20, 0.030))).service(0.006, 0.005).expect("busy");

@@ -139,7 +139,7 @@ fn without_variance_the_rate_doubles_or_halves() {
     assert_eq!(after(&mut controller(1.0), 9.0, 0.0), (0.5, Some(Reason::NoVariance)));
 }
 
-/// If it fails, the delay that was expected at an earlier, higher rate keeps the rate low for minutes.
+/// If this test fails, the delay that was expected at an earlier, higher rate keeps the rate low for minutes.
 #[test]
 fn after_an_interval_without_statistics_the_next_report_is_a_first_one() {
     let round_trip = Some(Span::from_millis(600));

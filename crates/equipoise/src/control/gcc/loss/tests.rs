@@ -75,7 +75,7 @@ fn a_loss_that_is_repaired_in_time_does_not_count() {
     assert!(observations.count() == 1 && observations.average_loss() < 1e-12);
 }
 
-/// If it fails, a peer that reports losses endlessly makes the estimator's memory grow without bound.
+/// If this test fails, a peer that reports losses endlessly makes the estimator's memory grow without bound.
 #[test]
 fn losses_of_one_observation_are_bounded_and_all_count() {
     let mut observations = Observations::new();

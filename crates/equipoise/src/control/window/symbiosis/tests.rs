@@ -70,8 +70,8 @@ fn before_the_first_measurement_it_is_reno() {
     assert_eq!(symbiosis.snapshot().bandwidth, None);
 }
 
-/// If it fails, the window law (Kodama 2009, Eq. 10) is not applied to the time between acknowledgements, or rates are
-/// not converted to packets.
+/// If this test fails, the window law (Kodama 2009, Eq. 10) is not applied to the time between acknowledgements, or
+/// rates are not converted to packets.
 #[test]
 fn golden_window_whatever_the_acknowledgements_between() {
     for steps in [1, 10, 120] {
