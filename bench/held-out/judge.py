@@ -71,8 +71,8 @@ def bps(rate: str) -> float:
 
 
 def changed(text: str, draw: dict[str, float], law: str) -> dict[str, Any]:
-    """Return the scenario of a case with the drawn conditions and a control law. The drawn factor does not change
-    minimum rates, because the minimum rate of an encoder does not depend on the path.
+    """Apply the drawn conditions and a control law to the scenario of a case, and return the scenario. The drawn factor
+    does not change minimum rates, because the minimum rate of an encoder does not depend on the path.
     """
     plain = tomllib.loads(text)
     scenario: dict[str, Any] = scaled(plain, draw["factor"])

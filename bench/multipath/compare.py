@@ -29,8 +29,7 @@ def emit(rate_mbps, seconds, give):
         due = start + number * gap
         while (wait := due - time.clock_gettime(time.CLOCK_MONOTONIC)) > 0:
             time.sleep(wait)
-        # The message contains the time at which it was due. If the transport does not accept it in time, this counts as
-        # delay.
+        # The message contains its due time. If the transport accepts the message late, the wait counts as delay.
         give(number, due)
 
 

@@ -1,4 +1,5 @@
-/* Shows the minimum cost of even packet spacing: for each packet, only sleeps until its time and calls sendto.
+/* Shows the minimum cost of even packet spacing. For each packet, the program only sleeps until the packet's time and
+ * calls sendto.
  * Usage: bare ADDRESS PORT PAYLOAD_BYTES GAP_NS SECONDS
  */
 #define _GNU_SOURCE

@@ -1,5 +1,5 @@
-"""Measures how much more time a run takes from Python, and how many feedback calls per second a control law in Python
-can process.
+"""Measures how much more time a run takes from Python than from Rust, and how many feedback calls per second a control
+law in Python can process.
 
     cargo build --release -p equipoise-lab --example clocked
     python bench/python/overhead.py target/release/examples/clocked [ROUNDS]

@@ -151,7 +151,7 @@ pub(crate) enum Error {
         /// The maximum size in bytes.
         most: u64,
     },
-    /// Distributions cannot be built on this machine, because they do not support its architecture.
+    /// Distributions cannot be built on this machine, because none exists for the machine's architecture.
     #[error("distributions are for x86_64 and aarch64 and must be built on one of these; this machine is {found}")]
     OtherMachine {
         /// The architecture of this machine.

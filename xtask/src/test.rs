@@ -12,8 +12,8 @@ pub(crate) const SKIPPED: &str = "skipped: ";
 const ADAPTERS: [&str; 5] = ["equipoise-quic", "equipoise-webrtc", "equipoise-gst", "equipoise-web", "browser"];
 /// Number of fast tests that run at the same time. Many of the tests sleep, so they need few cores.
 const FAST_AT_ONCE: &str = "5";
-/// Number of slow tests that run at the same time. Most of the tests only sleep or wait: a test that needs the whole
-/// machine waits until no other test runs.
+/// Number of slow tests that run at the same time. Most of these tests only sleep or wait. For example, a test that
+/// needs the whole machine waits until no other test runs.
 const SLOW_AT_ONCE: &str = "20";
 
 /// Which tests are run.

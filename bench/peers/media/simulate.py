@@ -40,8 +40,8 @@ SCREAM = law("scream", "rfc8888", "20 ms")
 # the example values of RFC 8593.
 ENCODER = '[{ kind = "encoder", min_rate = "50 kbit/s", max_rate = "5 Mbit/s" }]'
 
-# The simulated session for each sender, by the sender's name. A sender of another project is simulated with the control
-# law of Equipoise with which it is compared, and with media like those of the sender.
+# The simulated session for each sender, by the sender's name. A sender of another project is compared with a control
+# law of Equipoise. The simulated session uses this control law, and media like those of the sender.
 SESSIONS = {
     "gcc": LIBWEBRTC,
     "gcc-draft": DRAFT,

@@ -263,7 +263,7 @@ typedef struct eq_received {
   // read in time.
   uint64_t missing;
   // The time at which the payload arrived, in ns since the Unix epoch, by a clock that never jumps. If the payload
-  // waited for earlier packets, the time at which the wait ended.
+  // waited for earlier packets, this is the time at which the wait ended.
   int64_t at_unix_ns;
 } eq_received;
 

@@ -107,8 +107,8 @@ ssize_t eq_recv(int fsock,
                 int flags);
 
 // Returns a descriptor that is readable while there is a unit to receive, and after the end of the flow. The
-// descriptor belongs to the handle: do not read or close it. Returns EQ_E_STATE if the handle has no local address, or
-// EQ_E_HANDLE.
+// descriptor belongs to the handle: do not read or close it. Returns EQ_E_STATE if the handle has no local address.
+// Returns EQ_E_HANDLE if the handle is unknown or closed.
 int eq_fd(int fsock);
 
 // Stores in `*status` the state of the flow that the handle sends. Set status->struct_size before the call.

@@ -24,11 +24,11 @@ pub(crate) struct Results {
 
 /// A file that is written completely or not at all.
 ///
-/// The file is opened under a temporary name before the run begins, so that a wrong path is reported early. It is
-/// renamed when its content is complete. If the `Output` is dropped before that, the temporary file is deleted.
+/// The file is opened under a temporary name before the run begins, so that a wrong path is reported early. The
+/// file is renamed when its content is complete. If the `Output` is dropped earlier, the temporary file is deleted.
 ///
-/// If the path exists and is not a regular file (`/dev/null`, a pipe, a link to a file), the output is written to it
-/// directly, because a rename would replace it for all other programs.
+/// If the path exists and is not a regular file (`/dev/null`, a pipe, a link to a file), the output is written directly
+/// to the path, because renaming the temporary file would replace the path for all other programs.
 #[derive(Debug)]
 pub(crate) enum Output {
     /// Standard output.

@@ -28,7 +28,7 @@ pub struct Flow {
     pub capacity: Option<f64>,
     /// A, the available bandwidth, in segments/s; `None` without a measurement.
     pub available: Option<f64>,
-    /// γ, the weight of the rate of other flows, lowered according to the noise of the measurements; `None` while Reno
+    /// γ, the weight of the rate of other flows. The noisier the measurements are, the lower is γ. `None` while Reno
     /// controls the window.
     pub gamma: Option<f64>,
     /// Minimum round-trip time; `None` without a measurement.

@@ -6,8 +6,8 @@
 //! adapts it to the running kernel by means of the kernel's type information (BTF).
 //!
 //! [`load()`] registers the congestion control `symbiosis`. The registration ends when the returned [`Loaded`] is
-//! dropped. If it was [pinned](Loaded::pin), it ends with [`unload`] or the next boot. [`sockets`] returns the state of
-//! each connection. [`Parameters`] can be read and set while connections run. Connections that use the congestion
+//! dropped. A [pinned](Loaded::pin) registration ends with [`unload`] or the next boot. [`sockets`] returns the state
+//! of each connection. [`Parameters`] can be read and set while connections run. Connections that use the congestion
 //! control when it is unloaded continue to use it until they close.
 //!
 //! [`PresetWindow`] registers a variant of the running kernel's Reno or CUBIC. With it, an application can set the

@@ -66,7 +66,7 @@ impl Loaded {
         }
         let path = pin_path();
         let failed = |source| KernelError::Pin { path: path.clone(), source };
-        // Remove a stale pin. No congestion control is registered by such a pin: if one were, `load` would have failed.
+        // Remove a stale pin. It does not keep a congestion control registered: otherwise, `load` would have failed.
         remove(&path).map_err(failed)?;
         self.link.pin(&path).map_err(|error| failed(io::Error::other(error)))
     }

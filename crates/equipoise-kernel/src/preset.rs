@@ -27,8 +27,9 @@ pub struct PresetWindow {
 }
 
 impl PresetWindow {
-    /// Registers the variant of `control`, which is `reno` or `cubic`, for all network namespaces. Returns `None` for
-    /// any other name. If another process has already registered the variant, no new registration is made.
+    /// Registers, for all network namespaces, the variant of the congestion control `control`. Returns `None` if
+    /// `control` is neither `reno` nor `cubic`. If another process has already registered the variant, no new
+    /// registration is made.
     ///
     /// # Errors
     /// [`KernelError`] if the kernel does not support the variant, or a privilege is missing.

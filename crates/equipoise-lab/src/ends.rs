@@ -100,8 +100,8 @@ pub(crate) struct OneWay<'a> {
     pub(crate) load: &'a PathLoad,
 }
 
-/// Returns both directions of a session. The forward media are flow number `index`, the reverse media the next flow.
-/// `None` if either flow is missing or not a session.
+/// Returns both directions of a session. The forward media are flow number `index`. The reverse media are the next
+/// flow. Returns `None` if one of the two flows is missing or not a session.
 pub(crate) fn both_ways<'a>(scenario: &'a Scenario, index: usize, loads: &'a [PathLoad; 2]) -> Option<[OneWay<'a>; 2]> {
     let way = |index: usize, load: &'a PathLoad| {
         let flow = scenario.flows.get(index)?;

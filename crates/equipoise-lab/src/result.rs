@@ -232,8 +232,7 @@ pub struct FlowResult {
     /// end of the run cut short is omitted.
     pub intervals: Vec<IntervalResult>,
     /// Complementary distribution of the one-way delay after the warm-up: the delay that a share of the packets reached
-    /// or exceeded, for shares from 1 down to 0.001. With fewer than 1000 packets, the last share is one
-    /// packet.
+    /// or exceeded, for shares from 1 down to 0.001. With n packets, if n is below 1000, the last share is 1/n.
     #[serde(default)]
     pub distribution: Vec<DelayShare>,
     /// Queueing delays of the flow's packets that arrived after the warm-up; omitted if none arrived.
@@ -251,8 +250,9 @@ pub struct FlowResult {
     /// Results of a TCP connection or of web traffic; omitted for other flows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tcp: Option<TcpResult>,
-    /// Results of a flow pair; omitted for other flows. In a flow pair, `received` covers both halves. The other fields
-    /// for packets, rates, delays and intervals describe only the RTP half.
+    /// Results of a flow pair; omitted for other flows. In the results of a flow pair, the field `received` of this
+    /// structure covers both halves. The other fields for packets, rates, delays and intervals describe only the RTP
+    /// half.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pair: Option<PairResult>,
     /// Rate of IP packets at the receiver in each sample interval; omitted unless the flow is a flow pair or the

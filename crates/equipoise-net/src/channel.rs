@@ -178,9 +178,9 @@ impl PayloadSender {
         poll_fn(|context| room.poll(context).map(drop)).await;
     }
 
-    /// Number of bytes that were passed but are not sent yet, in the channel and in the sender. Divided by the rate,
-    /// this is the time that the next bytes have to wait. The value is approximate while the sender takes bytes from
-    /// the channel.
+    /// Number of bytes that are not sent yet: the bytes in the channel, and the bytes that the sender has taken from
+    /// it. This number divided by the rate is the time that the next bytes have to wait. The number is approximate
+    /// while the sender takes bytes from the channel.
     pub fn waiting(&self) -> usize {
         self.shared.state().bytes + self.shared.unsent.load(Ordering::Relaxed)
     }

@@ -17,6 +17,6 @@ pub struct Received {
     pub from: SocketAddr,
     /// When the datagram arrived.
     pub at: Time,
-    /// The ECN field of the datagram's IP header; [`Ecn::NotCapable`] also if the system does not report this field.
+    /// The ECN field of the datagram's IP header. It is [`Ecn::NotCapable`] if the system does not report the field.
     pub ecn: Ecn,
 }

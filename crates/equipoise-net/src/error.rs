@@ -29,8 +29,8 @@ pub enum NetError {
         /// The system's error.
         source: io::Error,
     },
-    /// A datagram cannot be sent. Either the datagram is too long or its destination address is not possible, or the
-    /// system refused to send the request for a session.
+    /// A datagram cannot be sent. The datagram is too long, its destination address is not possible, or the system
+    /// refused to send the request for a session.
     #[error("cannot send a datagram of {length} bytes to {peer}")]
     Send {
         /// The destination of the datagram.

@@ -142,8 +142,8 @@ mod tests {
         // fragmentation needed, time exceeded.
         assert_eq!([error(2, 3, 0), error(2, 3, 1), error(2, 3, 3)], [true; 3]);
         assert_eq!([error(2, 3, 4), error(2, 11, 0)], [false; 2]);
-        // Errors of ICMPv6. The first two mean unreachable: no route, port unreachable. The others do not: packet too
-        // big, and an error that comes from the local host and not from ICMP.
+        // Errors of ICMPv6. "No route" and "port unreachable" show that the peer is unreachable. "Packet too big" does
+        // not show this, and an error of the local host is no ICMP error.
         assert_eq!([error(3, 1, 0), error(3, 1, 4)], [true; 2]);
         assert_eq!([error(3, 2, 0), error(1, 3, 3)], [false; 2]);
     }

@@ -59,7 +59,7 @@ impl LatenessMeter {
         })
     }
 
-    /// The upper edge of the bin that contains the percentile `per_mille` (nearest rank), at most the maximum.
+    /// The percentile `per_mille` by nearest rank: the upper edge of its bin, but no more than the recorded maximum.
     fn per_mille(&self, per_mille: u64) -> Span {
         let rank = (self.count * per_mille).div_ceil(1000);
         let mut below = 0;

@@ -17,7 +17,7 @@ impl<T: Send + 'static> Leaving<T> {
         Self { thread: Some(thread) }
     }
 
-    /// Takes the thread out of this value; the caller must then wait for its end.
+    /// Returns the thread. The caller must then wait for the end of the thread.
     pub(crate) fn take(mut self) -> Option<T> {
         self.thread.take()
     }

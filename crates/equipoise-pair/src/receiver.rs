@@ -230,8 +230,8 @@ impl Receiver {
         })
     }
 
-    /// Returns when to call [`handle`](Self::handle) with [`Input::Timer`] if there is no event before; `None` for
-    /// never. This time is always later than the last event.
+    /// Returns when to call [`handle`](Self::handle) with [`Input::Timer`], unless an event occurs earlier; `None` for
+    /// never. The returned time is always later than the last event.
     pub fn wake(&self) -> Option<Wake<ReceiverClock>> {
         if self.ended {
             return None;
@@ -267,7 +267,7 @@ impl Receiver {
     /// Takes ADUs from the RTP part, and finds the ADUs that can be delivered.
     fn settle(&mut self) {
         self.drain_rtp();
-        // RTP is polled first, because it may just have stopped waiting for a lost packet.
+        // `drain_rtp` is called first, because the RTP part may have stopped waiting for a lost packet.
         self.order.settle(self.handled);
         if self.ends.is_some_and(|at| at <= self.handled) {
             self.rtp.handle(self.handled, equipoise_session::Input::Stop);

@@ -287,8 +287,9 @@ impl Sender {
 
     /// Returns a limit of unsent bytes; `None` if the caller need not watch TCP. When TCP has fewer unsent bytes than
     /// half of this limit, the caller must call [`handle`](Self::handle) with [`Input::Tcp`], even before the time of
-    /// [`wake`](Self::wake). If `TCP_NOTSENT_LOWAT` of a socket is this limit, Linux reports the socket as writable at
-    /// this moment. TCP then still has data to send, unless the limit is 1.
+    /// [`wake`](Self::wake). If `TCP_NOTSENT_LOWAT` of a socket is this limit, Linux reports the socket as writable
+    /// when TCP has fewer unsent bytes than half of the limit. TCP may still have data to send then, unless the limit
+    /// is 1.
     pub fn tcp_awaited(&self) -> Option<u64> {
         match self.stage {
             Stage::Tcp | Stage::TcpDrains if !self.is_written() => Some(self.unsent_limit()),

@@ -1,5 +1,5 @@
-//! Compares the committed results in `docs/results` with the program. Parts of the book's chapters on the papers are
-//! generated from these results.
+//! Tests that the committed results in `docs/results` match the claims of the program. Parts of the book's chapters on
+//! the papers are generated from these results.
 
 use std::collections::BTreeSet;
 

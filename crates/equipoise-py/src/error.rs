@@ -28,7 +28,7 @@ pub(crate) fn wrong(py: Python<'_>, error: &ScenarioError) -> PyErr {
     raised(py, "ScenarioError", |class| class.call1((Chain(error).to_string(), line, column, key)))
 }
 
-/// Converts the error of a controller that cannot be replaced to a Python exception.
+/// Converts a [`SwapError`] to a Python exception. The error says why a controller cannot be replaced.
 pub(crate) fn not_swapped(py: Python<'_>, error: &SwapError) -> PyErr {
     match error {
         SwapError::Scenario(source) | SwapError::With { source, .. } => wrong(py, source),

@@ -164,7 +164,7 @@ impl Packet {
     }
 }
 
-/// Feedback that no report arrived for a number of report intervals.
+/// The feedback to a control law when no report has arrived for a number of report intervals.
 #[pyclass(frozen, get_all, module = "equipoise")]
 #[derive(Debug)]
 pub(crate) struct Silence {

@@ -134,8 +134,8 @@ impl Law {
         Ok(at.and_then(Span::from_secs_f64).map(|at| Instant::ZERO + at))
     }
 
-    /// Calls the law with `call`, then reads the law's timer and allowance. If the runs were stopped, such as by an
-    /// exception in any law, does nothing.
+    /// Calls the law with `call`, then reads the law's timer and allowance. Does nothing if the runs were stopped, for
+    /// example because a law raised an exception.
     fn call(&mut self, call: impl for<'py> FnOnce(&Bound<'py, PyAny>) -> PyResult<()>) {
         if self.fault.stop.is_stopped() {
             return;

@@ -65,8 +65,8 @@ def test_acknowledgements_without_times_do() -> None:
 
 
 def test_what_is_wrong_is_named() -> None:
-    """If this test fails, no exception is raised for wrong names or values, packets that were never sent, or feedback
-    of another kind. """
+    """If this test fails, no exception is raised for wrong names or values, for packets that were never sent, or for
+    feedback of a kind that the controller was not created for. """
     with pytest.raises(ValueError, match="there is no controller `nobody`"):
         equipoise.Controller("nobody")
     with pytest.raises(equipoise.EquipoiseError, match="`max_rate`"):

@@ -35,8 +35,8 @@ def test_dict_text_and_file_are_the_same_scenario(root: Path, tmp_path: Path) ->
 
 
 def test_overrides_set_insert_and_remove(root: Path) -> None:
-    """If this test fails, an override does not change a value, does not add a missing key, or None does not remove a
-    key."""
+    """If this test fails, an override cannot change a value, cannot add a missing key, or cannot remove a key with
+    None."""
     changed = equipoise.run("scenarios/demo.toml", set={**SHORT, "flow.media.start": "1 s", "flow.media.controller.b": 200.5})
     assert changed.summary["duration_s"] == 12
     assert changed.steps["at_s"] == [0, 0], "no step is left"

@@ -9,13 +9,14 @@ use equipoise::units::{Rate, Size};
 
 use crate::config::UnknownController;
 
-/// A scheduler for the paths of one multipath connection of noq (Asvarujanon 2014). Pass it to
-/// [`Config::with_split`](crate::Config::with_split). All clones use the same scheduler; each connection needs its own.
+/// A scheduler for the paths of one multipath connection of noq (Asvarujanon 2014). Pass the scheduler to
+/// [`Config::with_split`](crate::Config::with_split). All clones of a `Split` are the same scheduler. Create a separate
+/// `Split` for each connection.
 ///
 /// Each path has its own controller, which limits the path's rate. Once a second, the scheduler divides the total rate
-/// of the application ([`set_total`](Self::set_total)) among the paths. Each path is paced at its share. noq sends on
-/// any path whose pacing permits it. So if the application sends less than the total rate, the paths may carry other
-/// shares than the scheduler decided.
+/// of the application ([`set_total`](Self::set_total)) among the paths. Each path is paced at its share. noq sends a
+/// packet on any path whose pacing permits a packet. So if the application sends less than the total rate, the paths
+/// may carry other shares than the scheduler decided.
 #[derive(Clone, Debug)]
 pub struct Split(Arc<Mutex<Shared>>);
 

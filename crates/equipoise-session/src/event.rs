@@ -51,9 +51,9 @@ pub enum Event {
         /// ECN field of the packet's IP header.
         ecn: Ecn,
     },
-    /// The sender has learnt how many packets it has to send in total, not counting retransmissions of lost packets.
+    /// The total number of packets to send has become known.
     ContentKnown {
-        /// Total number of packets to send, not counting retransmissions.
+        /// Total number of packets to send, without retransmissions of lost packets.
         packets: u64,
     },
     /// A media packet was put into the playout buffer.

@@ -225,8 +225,8 @@ impl Guest {
         true
     }
 
-    /// Returns when the next report counts as missing. The first three missing reports count together, each further
-    /// report individually.
+    /// Returns when the next report counts as missing. The first three missing reports count together. Each further
+    /// missing report counts individually.
     fn silence_at(&self) -> Option<Instant<SenderClock>> {
         let reports = i64::try_from(self.missing.max(SILENT - 1)).unwrap_or(i64::MAX).saturating_add(1);
         self.waiting_since.map(|since| since + self.round_trip + REPORT * reports)
@@ -253,7 +253,7 @@ impl Tally {
     /// enough packets and time.
     fn take(&mut self, now: Instant<SenderClock>, feedback: &PacketFeedback<'_>) -> Option<Proof> {
         for packet in feedback.packets {
-            // If an arrival time is not known, the time of its feedback is used.
+            // If a packet's arrival time is not known, the time of the feedback is used.
             let arrived = match packet.fate {
                 Fate::Arrived { at, .. } => Some(at.unwrap_or(now.assume_clock())),
                 _ => None,

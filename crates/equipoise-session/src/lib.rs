@@ -49,7 +49,7 @@ pub trait Endpoint {
     /// Returns when to call [`handle`](Self::handle) with [`Input::Timer`] if no input arrives before; `None` for
     /// never.
     ///
-    /// After `poll` has returned `None`, the returned time is later than the last `now` passed to `handle`.
+    /// After `poll` has returned `None`, `wake` returns a time later than the last `now` passed to `handle`.
     fn wake(&self) -> Option<Wake<Self::Clock>>;
 
     /// Returns how many bytes of payload the endpoint would accept now ([`Input::Payload`]). The endpoint drops further
@@ -191,7 +191,7 @@ impl<'a> Transmit<'a> {
 }
 
 impl Transmit<'_> {
-    /// Maximum length in bytes of a head that precedes generated media, and of a report.
+    /// Maximum length, in bytes, of a report, and of a head that precedes generated media.
     pub const MAX_HEAD: usize = 128;
 
     /// Returns the length of the UDP payload or TCP segment in bytes.

@@ -13,7 +13,8 @@ pub(crate) struct EventQueue {
     nodes: Vec<Entry>,
 }
 
-/// The time of an event in nanoseconds in the upper bits, and its number in the lower bits. One comparison orders both.
+/// An event: its time in nanoseconds in the upper bits, its number in the lower bits. One comparison therefore orders
+/// events by time, and events of the same time by number.
 type Entry = u128;
 
 /// The time of an event that is not scheduled, in nanoseconds; later than every other time.

@@ -87,8 +87,8 @@ pub trait Observer {
     /// endpoint reports for the datagram. If the network duplicates a datagram, the arrival of each copy is reported.
     fn on_datagram(&mut self, _now: Time, _datagram: &Datagram<'_>) {}
 
-    /// Called when packets of a stream were sent, in time order. By default, calls [`on_event`](Self::on_event) for
-    /// each packet.
+    /// Called when packets of a stream were sent. `packets` is in time order. By default, calls
+    /// [`on_event`](Self::on_event) for each packet.
     fn on_departures(&mut self, flow: FlowId, packets: &[Packet]) {
         for packet in packets {
             self.on_event(packet.sent, flow, Side::Near, &packet.departure());

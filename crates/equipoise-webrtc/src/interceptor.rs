@@ -162,7 +162,7 @@ impl CongestionControl {
         let ssrc = packet.header.ssrc;
         let is_wrapped = self.streams.get(&ssrc).is_some_and(|stream| stream.carries == Carries::Retransmissions);
         match packet.payload.get(..2) {
-            // The original's sequence number is at the beginning of the payload (RFC 4588, Sec. 4).
+            // The payload begins with the sequence number of the original packet (RFC 4588, Sec. 4).
             Some(&[high, low]) if is_wrapped => (ssrc, u16::from_be_bytes([high, low])),
             _ => (ssrc, packet.header.sequence_number),
         }

@@ -1,5 +1,5 @@
-//! Equipoise's rate controllers as the congestion control of [webrtc-rs](https://webrtc.rs): for `rtc`, which is
-//! sans-IO, and for `webrtc`, which drives it.
+//! Equipoise's rate controllers as the congestion control of [webrtc-rs](https://webrtc.rs). The crate works with
+//! `rtc`, which is sans-IO, and with `webrtc`, which drives `rtc`.
 //!
 //! ```
 //! use equipoise_webrtc::{Config, install};
@@ -12,7 +12,7 @@
 //! let config = Config::named("equipoise", &[("max_rate", "5 Mbit/s")])?;
 //! let (registry, monitor) = install(Registry::new(), &mut media_engine, config)?;
 //! let registry = register_default_interceptors(registry, &mut media_engine)?;
-//! // ... and the peer connection is built of both; then, for each frame:
+//! // Build the peer connection from `registry` and `media_engine`. Then, for each frame:
 //! let encoder_bitrate_bps = monitor.status().media_rate.as_bps();
 //! # let _ = (registry, encoder_bitrate_bps);
 //! # Ok(())

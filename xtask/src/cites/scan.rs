@@ -168,8 +168,8 @@ fn place(rest: &str, length: usize, want: &'static str) -> Result<(), Fault> {
     Err(Fault::Form { found: rest[..length + end].trim_end().to_string(), want })
 }
 
-/// Whether `text` begins with a place in a source, in any spelling: `§`, or a word such as `section` with a number or
-/// an appendix's letter.
+/// Whether `text` begins with a reference to a part of a source, in any spelling: `§`, or a word such as `section` that
+/// is followed by a number or by the letter of an appendix.
 fn is_place(text: &str) -> bool {
     if text.starts_with('§') {
         return true;

@@ -194,8 +194,8 @@ fn too_new(program: &Path, found: (u32, u32)) -> Error {
     Error::TooNew { program: program.to_path_buf(), found: in_words(found), most: in_words(NEWEST_GLIBC) }
 }
 
-/// Returns the version of the C library that a wheel needs. It is part of the file name that maturin chose, such as
-/// `manylinux_2_34`.
+/// Returns the version of the C library that a wheel needs. The file name that maturin chose contains this version, for
+/// example as `manylinux_2_34`.
 fn wheel_glibc(name: &str) -> Option<(u32, u32)> {
     let mut numbers = name.split_once("manylinux_")?.1.split('_').map(str::parse);
     Some((numbers.next()?.ok()?, numbers.next()?.ok()?))

@@ -14,7 +14,7 @@ const COMPLETIONS: [(&str, &str); 3] = [
     ("zsh", "share/zsh/vendor-completions/_equipoise"),
     ("fish", "share/fish/vendor_completions.d/equipoise.fish"),
 ];
-/// Paths of the installed documents in the repository.
+/// The documents that are installed, as paths in the repository.
 const DOCUMENTS: [&str; 5] = ["README.md", "CHANGELOG.md", "LICENSE-MIT", "LICENSE-APACHE", "SECURITY.md"];
 
 /// Copies the command `program` into a folder, with its manual pages, shell completions, documents and example

@@ -47,7 +47,8 @@ struct Stage<'a> {
     folder: PathBuf,
 }
 
-/// The name of a program for messages, and a path: of the program, or of the file that the program sent or received.
+/// The name of a program, for messages, and a path. The path is that of the program, or of the file that the program
+/// sent or received.
 type Named<'a> = (&'static str, &'a Path);
 
 impl Stage<'_> {

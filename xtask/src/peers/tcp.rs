@@ -9,8 +9,8 @@ use super::sheet::{Run, Sheet, prepared};
 use crate::error::Error;
 use crate::workspace::Workspace;
 
-/// The columns of the CSV file. A peer prints all columns except the last, the wall-clock time of the peer's process,
-/// which this program measures.
+/// The columns of the CSV file. A peer prints all columns except the last. This program measures the last column, which
+/// is the wall-clock time of the peer's process.
 const COLUMNS: &str = "tool,variant,rate_mbps,rtt_ms,queue_packets,flows,seed,seconds,goodput_mbps,loss_ratio,timeouts,\
     fast_retransmits,retransmitted,mean_queue_packets,jain,delayed_acks,steady_goodput_mbps,steady_loss_ratio,\
     steady_timeouts,steady_fast_retransmits,steady_retransmitted,steady_mean_queue_packets,steady_jain,wall_s";

@@ -67,7 +67,7 @@ pub struct eq_received {
     /// read in time.
     pub missing: u64,
     /// The time at which the payload arrived, in ns since the Unix epoch, by a clock that never jumps. If the payload
-    /// waited for earlier packets, the time at which the wait ended.
+    /// waited for earlier packets, this is the time at which the wait ended.
     pub at_unix_ns: i64,
 }
 

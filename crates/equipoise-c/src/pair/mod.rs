@@ -185,8 +185,8 @@ pub unsafe extern "C" fn eq_recv(fsock: c_int, msg: *mut c_void, length: usize, 
 }
 
 /// Returns a descriptor that is readable while there is a unit to receive, and after the end of the flow. The
-/// descriptor belongs to the handle: do not read or close it. Returns EQ_E_STATE if the handle has no local address, or
-/// EQ_E_HANDLE.
+/// descriptor belongs to the handle: do not read or close it. Returns EQ_E_STATE if the handle has no local address.
+/// Returns EQ_E_HANDLE if the handle is unknown or closed.
 #[unsafe(no_mangle)]
 pub extern "C" fn eq_fd(fsock: c_int) -> c_int {
     value(|| table::get(fsock)?.descriptor()).unwrap_or_else(|code| code as c_int)

@@ -160,8 +160,8 @@ impl Relay {
                     Ok((length, from)) if is_rtp(&buffer[..length]) => {
                         let packet = &mut buffer[..length];
                         if encoder.accepts(Instant::now(), from, source_of(packet)) {
-                            // The session keeps its SSRC if the encoder restarts with another one: the decoder then
-                            // sees a jump of the sequence number and of the timestamp, instead of an unknown source.
+                            // If the encoder restarts with another SSRC, the session keeps its own SSRC. The decoder
+                            // then sees a jump of the sequence number and of the timestamp, but no unknown source.
                             packet[8..12].copy_from_slice(&ssrc.to_be_bytes());
                             payloads.try_push(packet)
                         } else {

@@ -75,9 +75,9 @@ impl Encoder {
         Self { rtcp, last: Arc::new(Mutex::new(LastPacket { from, ssrc, at: Instant::now() })) }
     }
 
-    /// Records an RTP packet with the SSRC `ssrc` that arrived from `from` at `now`, if it is a packet of the encoder.
-    /// Returns whether it is. After [`FORGOTTEN`] without a packet of the encoder, a packet with another SSRC is a packet
-    /// of the encoder if it comes from the encoder's host.
+    /// Returns whether an RTP packet with the SSRC `ssrc`, which arrived from `from` at `now`, is a packet of the
+    /// encoder. If so, records the packet. After [`FORGOTTEN`] without a packet of the encoder, a packet with another
+    /// SSRC also counts as a packet of the encoder, if it comes from the encoder's host.
     pub(super) fn accepts(&self, now: Instant, from: SocketAddr, ssrc: u32) -> bool {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let is_silent = now.saturating_duration_since(last.at) >= FORGOTTEN;

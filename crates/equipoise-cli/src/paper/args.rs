@@ -131,7 +131,7 @@ pub(crate) enum WakiPart {
 /// A part of Subramanya 2003.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SubramanyaPart {
-    /// One source, with the bottleneck reduced to a quarter, with Fig. 3 and 4
+    /// One source whose bottleneck is cut to a quarter, with Fig. 3 and 4
     #[value(aliases = ["fig3", "fig4"])]
     Table1,
     /// Six sources over one bottleneck, with Fig. 5

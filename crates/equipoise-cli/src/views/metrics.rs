@@ -252,9 +252,9 @@ mod tests {
     }
 
     /// If this test fails, the metrics use too much processor time. The measured load is a thousand sessions, each with
-    /// one event per second, and one scrape per second, which is fifteen times the usual frequency. The requirement is a
-    /// hundredth of a core, or 10 ms per second. The test accepts five times this value, because the machine that runs
-    /// it may be slow or busy.
+    /// one event per second, and one scrape per second. Usually, metrics are scraped once in 15 s. The requirement is a
+    /// hundredth of a core, which is 10 ms per second. The test accepts five times this value, because the machine may
+    /// be slow or busy.
     #[test]
     fn the_metrics_of_a_thousand_sessions_cost_little_of_a_core() {
         let mut board = samples::board(1000);

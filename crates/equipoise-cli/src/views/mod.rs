@@ -183,8 +183,8 @@ impl Views {
         self.tell(Told::Breaker { series, at_s, breaker });
     }
 
-    /// Ends the views after the run: shows the last state, restores the terminal, and writes the report. If it returns
-    /// an error, the caller must still write its own results.
+    /// Ends the views after the run: shows the last state, restores the terminal, and writes the report. The caller
+    /// must write its own results even if this function returns an error.
     pub(crate) fn finish(self, at_s: f64) -> Result<(), CliError> {
         let Self { stream, report, watching, .. } = self;
         let over = |dropped| Told::Over { at_s, dropped };

@@ -60,8 +60,9 @@ impl Clocks {
             i64::from_ne_bytes(bytes)
         };
         let write = |at: u64, value: i64| file.write_all_at(&value.to_ne_bytes(), at).expect("written");
-        // The file contains two offsets for each clock: before and after the time at `AT`. The two offsets are equal
-        // until the last write, so a program that reads the file earlier sees no change.
+        // The file contains two offsets for each clock: one for times before the time stored at `AT`, and one for later
+        // times. The two offsets are equal until the last write, so a program that reads the file earlier sees no
+        // change.
         for before in [8, 24] {
             write(before, read(before + 8));
         }

@@ -118,8 +118,8 @@ fn what_a_decoder_asks_for_comes_to_the_encoder_and_a_flood_does_not() {
     assert!((1..=wanted).contains(&told), "{told} lines of {wanted}");
 }
 
-/// If this test fails, a user who restarts the encoder must also restart the session; or another program at the same
-/// port can mix its packets into the video.
+/// If this test fails, a user who restarts the encoder must also restart the session, or a second program that sends to
+/// the same port can mix its packets into the video.
 #[test]
 fn an_encoder_that_restarts_with_another_source_goes_on_after_two_seconds() {
     let folder = Folder::new();
@@ -143,7 +143,8 @@ fn an_encoder_that_restarts_with_another_source_goes_on_after_two_seconds() {
         send(&first, SSRC, number);
         receive(&decoder)
     });
-    // The second encoder sends one packet at once, and goes on until its packets are accepted.
+    // The second encoder sends its first packet directly after the last packet of the first encoder. It then sends
+    // packets until one of them is accepted.
     send(&first, SSRC, number + 1);
     send(&second, SSRC ^ 1, 30_000);
     let silent = Instant::now();

@@ -205,8 +205,8 @@ fn up_to_a_third_of_all_packets_may_be_lost_each_way() {
         told.hold(&format!("{:.0} % lost each way", share * 100.0));
         let lost = 1.0 - told.passed as f64 / told.media as f64;
         assert!((lost - share).abs() < 0.1, "{lost}");
-        // A sender cannot know whether losses are random or caused by a policer. Therefore it ignores a small share of
-        // losses, but reacts to a large share.
+        // A sender cannot know whether losses are random or caused by a policer. Therefore the sender ignores losses if
+        // few packets are lost, and lowers its rate if many packets are lost.
         let last = told.rates().last().copied().unwrap_or(0.0);
         assert_eq!(last > 1.5 * MIN, share < 0.3, "{last} with {share}");
     }
@@ -283,7 +283,7 @@ fn an_outage_of_ten_seconds_ends_no_session() {
     let told = bench.run(34);
     told.hold("an outage of 10 s");
     let rates = told.rates();
-    // The outage lasts from 8 s to 18 s after the sender's first datagram. These are the intervals 16 to 35.
+    // The outage lasts from 8 s to 18 s after the sender's first datagram: intervals 16 to 35, of 0.5 s each.
     assert!(rates[24..33].iter().all(|rate| *rate <= MIN * 1.01), "at the lowest rate before it ends: {rates:?}");
     let high = rates[34..].iter().position(|rate| *rate > 2.0 * MIN).expect("it recovers");
     println!("an outage of 10 s: above twice the lowest rate {:.1} s after its end", high as f64 / 2.0);

@@ -91,8 +91,7 @@ fn a_reader_that_stands_still_costs_a_receiver_a_bounded_memory_and_learns_what_
     let told = results(&fs::read_to_string(&json).expect("written"));
     let end = &told["sessions"][0]["end"];
     let dropped = end["payload_dropped"].as_u64().expect("a count");
-    // 32 MiB may be queued. The copies of the payload that the program makes need at most the same amount of memory
-    // again.
+    // 32 MiB may be queued. The program's copies of the payload need at most another 32 MiB.
     assert!(dropped > 100 && peak_kb < 80_000, "{dropped} dropped, {peak_kb} kB at most");
     assert_eq!(end["payload_bytes"].as_u64(), Some(received.len() as u64));
     let mut warning = String::new();
@@ -326,7 +325,7 @@ fn the_rtp_of_ffmpeg_passes(seconds: &str, lasts: &str, least: usize) {
     let (port, address) = (middle.port(), hosts.middle(0));
     let relay = ["send", &address, "-p", &port, "--key", &key, "--rtp", "5006", "--min-rate", "2M", "-t", lasts];
     let mut sender = hosts.equipoise(0, &[&relay[..], &["--report-interval", "250 ms"]].concat());
-    // The sender does not print a line before the first packet arrives, so the test waits for its open port.
+    // The sender prints no line before the first packet arrives. Therefore the test waits for the sender's open port.
     let mut sender = Running::start(&mut sender);
     assert_eq!(port_of(sender.id(), "udp"), 5006);
     let mut ffmpeg = hosts.command(0, "ffmpeg");

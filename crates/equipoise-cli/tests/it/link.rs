@@ -251,7 +251,8 @@ pub(crate) fn traffic_passes(places: &Places) -> bool {
     // When the far end has opened its TCP port, its UDP socket is open, too.
     port_of(far.id(), "tcp");
     let near = Places::end(&places.near, END, (ROLE, "near")).wait().success();
-    // If the near end failed, the far end may wait forever, so it is not waited for. Dropping it kills its process.
+    // If the near end failed, the far end may wait forever. The test then does not wait for the far end. Dropping `far`
+    // kills the process of the far end.
     near && far.wait().success()
 }
 

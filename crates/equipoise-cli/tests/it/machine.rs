@@ -18,8 +18,9 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    /// Locks for a test that may run at the same time as other tests, because its bounds hold on a busy machine. A test
-    /// that computes for a long time also needs this lock, so that it does not disturb tests that must run alone.
+    /// Takes a shared lock for a test that may run at the same time as other tests, because its bounds hold on a busy
+    /// machine. A test that computes for a long time also needs this lock, so that it does not disturb tests that must
+    /// run alone.
     pub(crate) fn shared() -> Self {
         let halves = halves();
         for half in &halves {

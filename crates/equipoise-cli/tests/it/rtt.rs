@@ -40,7 +40,7 @@ fn tshark(capture: &str) -> Times {
         if !line[8].is_empty() {
             times.entry((from.clone(), to.clone())).or_default().1 = true;
         }
-        // A SYN or FIN without data is also acknowledged, but its time is not used.
+        // Only segments with data give a round-trip time. The acknowledgement of a SYN or FIN without data is ignored.
         if carries.get(line[6].as_str()) == Some(&true)
             && let Ok(rtt) = line[7].parse()
         {
@@ -134,8 +134,8 @@ fn compare_all(folder: &Path, is_wanted: impl Fn(&str) -> bool) -> (u64, u64) {
     compared.fold((0, 0), |(files, samples), compared| (files + 1, samples + compared))
 }
 
-/// Commands that set up a router of 20 Mbit/s. Its queue holds 2 MB, or 0.8 s of traffic, to avoid losses. The capture
-/// is made at the sender, before the packets reach the queue.
+/// Commands that set up a router of 20 Mbit/s. To avoid losses, its queue holds 2 MB, which is 0.8 s of traffic. The
+/// capture is made at the sender, before the packets reach the queue.
 const ROUTER: [&str; 9] = [
     // Without this command, the capture would contain merged segments, and tshark would treat each as one segment.
     "ip -n NEAR link set dev eth0 gso_max_segs 1",

@@ -193,7 +193,7 @@ fn p95(of: impl Iterator<Item = Span>) -> f64 {
     sorted.get(at).map_or(0.0, |wait| wait.as_secs_f64())
 }
 
-/// A pipeline with one UDP socket, which its elements `in` and `out` share. Dropping it stops the pipeline.
+/// A pipeline whose elements `in` and `out` share one UDP socket. Dropping this value stops the pipeline.
 struct Pipeline(gst::Pipeline);
 
 impl Pipeline {

@@ -95,8 +95,8 @@ impl Bwe {
             }
             gst::EventView::Caps(caps) => {
                 let mut state = self.state();
-                // A funnel may combine several streams of one session, and the caps of some may lack the extension.
-                // Such caps must not erase the identifier from earlier caps.
+                // A funnel may combine several streams of one session. The caps of some streams may lack the extension.
+                // Such caps must not erase the identifier that earlier caps contained.
                 state.extension = extension_of(caps.caps()).or(state.extension);
             }
             _ => {}

@@ -169,8 +169,8 @@ fn feedback_moves_the_estimate_and_tells_the_encoder() {
     assert_eq!(stats.get::<u64>("reports-refused"), Ok(0), "{stats}");
 }
 
-/// The events have missing fields, wrong types, absurd numbers, decreasing times, or packets that were never sent. If
-/// it fails, such events stop the element or raise its rate.
+/// In this test, the events have missing fields, wrong types, absurd numbers, decreasing times, or packets that were
+/// never sent. If the test fails, such events stop the element or raise its rate.
 #[test]
 fn hostile_events_neither_end_it_nor_raise_the_rate() {
     let mut harness = harness("estimated-bitrate=200000");

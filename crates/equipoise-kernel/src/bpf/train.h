@@ -33,8 +33,8 @@ enum {
  */
 #define SMALL_TRAIN 16
 /*
- * Length of a burst, in segments. Our choice: with jitter longer bursts are more precise, but they need more queue
- * space.
+ * Length of a burst, in segments. Our choice. If there is jitter, a longer burst gives a more precise result, but a
+ * longer burst needs more queue space.
  */
 #define LEAST_BURST 4
 #define MOST_BURST 12
@@ -42,8 +42,8 @@ enum {
 /* The growth of the delay is measured on the last sixth of a train. Our choice. */
 #define TAIL_PART 6
 /*
- * A burst is used if it was sent in at most 1/16 of the time in which it was acknowledged, because it then contains
- * little cross traffic. Our choice.
+ * A burst is used if it was sent in at most 1/16 of the time in which it was acknowledged. If a burst is sent more
+ * slowly, much cross traffic can get between its segments. Our choice.
  */
 #define BURST_CLOSE 16
 /*
@@ -196,7 +196,7 @@ static __always_inline void train_judge(struct flow *flow)
 		rate = train_rate(flow->tail_bytes, flow->segment_bytes, flow->tail_sent_us);
 		if (flow->tail_acked_us > flow->tail_sent_us)
 			growth = flow->tail_acked_us - flow->tail_sent_us;
-		/* The train has no result, or was slower than planned because acknowledgements or segments were late. */
+		/* Ignore a train without a rate, or a train that was too slow because acknowledgements or segments were late. */
 		if (rate * PLANNED_PART < flow->planned_rate || rate == 0)
 			return;
 		if (growth * CLEAR_PART < flow->tail_sent_us)

@@ -1,7 +1,7 @@
 //! Compares several variants of a scenario on the same seeds.
 //!
 //! The same seed generates the same background traffic in each variant, so differences are computed run by run. Random
-//! effects that the variants share cancel out, so fewer runs are enough for a decision.
+//! effects that the variants share cancel out. Therefore fewer runs are needed than with different seeds.
 
 mod over_time;
 mod pareto;
@@ -92,9 +92,9 @@ pub enum CompareError {
 }
 
 /// Runs every variant on the same seeds and compares each variant with the first one. The delay and rate of the flow
-/// named `flow` decide which variants are Pareto-optimal. If `flow` is `None`, the only session that all variants have
-/// decides. If the variants have no session in common, the only flow that they have in common decides. `progress` is
-/// called with the completed share of the runs, 0 to 1.
+/// named `flow` decide which variants are Pareto-optimal. If `flow` is `None`, this flow is the only session that all
+/// variants have in common. If there is no such session, this flow is the only flow that all variants have in common.
+/// `progress` is called with the completed share of the runs, 0 to 1.
 ///
 /// # Errors
 /// [`CompareError`] before the first run if the variants cannot be compared, or later if a run fails.

@@ -92,8 +92,8 @@ mod tests {
     }
 
     proptest! {
-        /// If this test fails, no point is optimal, one optimal point dominates another, or a point that is not optimal
-        /// is not dominated by an optimal one.
+        /// At least one point is optimal. No optimal point dominates another optimal point. Each point that is not
+        /// optimal is dominated by an optimal point.
         #[test]
         fn the_front_beats_all_others(points in proptest::collection::vec((0..9u8, 0..9u8), 1..12)) {
             let points: Vec<_> = points.into_iter().map(|(rate, delay)| (f64::from(rate), f64::from(delay))).collect();

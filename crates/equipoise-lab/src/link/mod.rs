@@ -168,7 +168,7 @@ pub struct LinkDirection {
     pub packets_refused: u64,
     /// Number of duplicates that the path created.
     pub packets_duplicated: u64,
-    /// Packets that left after another packet that had entered later.
+    /// Packets that were overtaken: another packet entered later and left earlier.
     pub packets_reordered: u64,
     /// Packets in the queue or in flight at the end of the run.
     pub packets_in_flight: u64,

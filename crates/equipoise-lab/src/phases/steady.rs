@@ -99,7 +99,7 @@ pub(crate) struct Sharing {
     pub(crate) jain: f64,
     /// Ratio of the lowest to the highest flow rate, averaged over the windows.
     pub(crate) ratio: f64,
-    /// Share of the windows in which the lowest flow rate is at least a third of the highest.
+    /// Share of the windows in which the lowest flow rate is at least a third of the highest flow rate.
     pub(crate) fair_share: f64,
 }
 

@@ -95,7 +95,7 @@ struct Moments {
 }
 
 impl Moments {
-    /// Returns these moments, with `first` as their field `from` if no number was added so far.
+    /// Returns these moments. If no number was added so far, their field `from` is set to `first`.
     const fn begun(self, first: i64) -> Self {
         if self.count == 0 { Self { from: first, ..self } } else { self }
     }

@@ -58,7 +58,8 @@ pub(super) struct FlowRecord {
     tcp: Option<TcpRecord>,
     /// `None` unless the flow is a flow pair.
     pair: Option<PairRecord>,
-    /// `None` unless the rates at the flow's receiver are sampled. For a flow pair, they always are.
+    /// The sampled rates at the flow's receiver; `None` if these rates are not sampled. For a flow pair, these rates
+    /// are always sampled.
     received: Option<ReceivedRecord>,
     /// For a TCP connection, the number of segments sent before the end of the warm-up.
     unsettled: u64,

@@ -3,8 +3,9 @@ use std::ops::Range;
 /// Histogram of durations with three significant digits.
 ///
 /// The cells are as wide as those of `hdrhistogram`, so both histograms return the same quantiles. But here only the
-/// cells between the shortest and the longest duration are allocated. For one second of media, these are some hundreds
-/// of the more than 20 000 possible cells. A histogram must be cheap to create, sum and free, because every interval of every flow has one.
+/// cells between the shortest and the longest recorded duration are allocated. One second of media needs some hundreds
+/// of the more than 20 000 possible cells. A histogram must be cheap to create, sum and free, because every interval of
+/// every flow has a histogram.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Histogram {
     /// Number of the first allocated cell.

@@ -212,7 +212,7 @@ impl FlowState {
         self.role == Role::Media
     }
 
-    /// Counts bytes that arrived at the time `at` over a path. Returns the index of the segment, a part of a phase,
+    /// Counts bytes that arrived at the time `at` over a path. Returns the index of the segment (a part of a phase)
     /// that contains `at`; `None` after the planned end of the run.
     fn count(&mut self, media: &MediaState, at: Span, path: usize, size: Size) -> Option<usize> {
         while media.segments.get(self.place)?.end <= at {

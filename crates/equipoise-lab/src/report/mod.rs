@@ -260,8 +260,8 @@ fn figure(Figure { title, chart, note, .. }: &Figure, prefix: &str) -> String {
     format!("<figure>\n<h3>{}</h3>\n{chart}{note}</figure>\n", escape(title))
 }
 
-/// Returns all numbers as tables: for each flow with a controller, for all media, links and counters, and for
-/// background traffic.
+/// Returns all numbers as tables. The tables of each flow with a controller come first. The tables of all media, of the
+/// links, of the counters and of the background traffic follow.
 fn numbers(report: &Report) -> String {
     let mut text = String::new();
     let mut background = String::new();

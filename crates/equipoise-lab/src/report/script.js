@@ -2,9 +2,7 @@
 // Without scripts and in print, the charts remain static pictures. The lines of a chart are in the units of its axes,
 // so this script reads all values from the SVG.
 
-/**
- * Largest distance between a point and a position at which the point's value is shown, as a share of the visible axis.
- */
+/** A point's value is shown at positions up to this distance from the point, as a share of the visible axis. */
 const NEAR = 0.01;
 /** Distance by which Page Up and Page Down move, as a share of the visible part of the axis. */
 const LEAP = 0.1;

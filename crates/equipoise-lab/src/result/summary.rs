@@ -31,7 +31,7 @@ pub struct PhaseSummary {
     pub start_s: f64,
     /// Latest end of the phase in any of the runs, in seconds since the run's start.
     pub end_s: f64,
-    /// The mean over the runs of each metric that has a value in at least one run, by the metric's key.
+    /// For the key of each metric that has a value in at least one run: the metric's mean over the runs.
     pub metrics: BTreeMap<String, Mean>,
 }
 
@@ -109,7 +109,7 @@ fn phases(runs: &[&MediaResult]) -> Vec<PhaseSummary> {
     longest.iter().enumerate().map(phase).collect()
 }
 
-/// Returns the mean over the runs of each metric that has a value in at least one run.
+/// Returns, for the key of each metric that has a value in at least one run, the metric's mean over the runs.
 fn means<T>(metrics: &[Metric<T>], results: &[&T]) -> BTreeMap<String, Mean> {
     let mean = |metric: &Metric<T>| {
         let values: Vec<_> = results.iter().filter_map(|result| metric.of(result)).collect();

@@ -72,7 +72,7 @@ fn of_syntax(error: SyntaxError) -> OverrideProblem {
 /// Number of keys in the path of a section: its kind and its name.
 const SECTION: usize = 2;
 
-/// Where an error is in a scenario's text that overrides have changed.
+/// The location of an error in the text of a scenario after overrides have changed the text.
 struct Fault<'a> {
     path: &'a [String],
     /// The key that the error names. The location of the error may be the name of the section instead of this key.
@@ -91,8 +91,8 @@ impl Fault<'_> {
         common == keys.len() || is_around
     }
 
-    /// Whether the error is in the section that an override changes, and the key of the error also occurs in the path of
-    /// the override, at any depth within the section.
+    /// Whether the error is in the section that an override changes, and the key of the error also occurs in the path
+    /// of the override, at any depth within the section.
     fn is_beside(&self, change: &Override) -> bool {
         let keys = keys(change.path()).unwrap_or_default();
         self.common(&keys) >= SECTION && keys.iter().skip(SECTION).any(|key| *key == self.key)

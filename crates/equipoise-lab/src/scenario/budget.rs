@@ -52,11 +52,11 @@ pub enum OverBudget {
 
 /// Maximum number of packets in a run, which take about ten minutes of processor time.
 const MOST_PACKETS: u64 = 1_000_000_000;
-/// Maximum number of control intervals in a run, and maximum number of samples in a run. Either needs half a gigabyte
-/// of memory.
+/// Maximum number of control intervals in a run, and also the maximum number of samples in a run. This number of
+/// intervals, or of samples, needs half a gigabyte of memory.
 pub(crate) const MOST_INTERVALS: u64 = 4_000_000;
-/// Largest expected ratio of a session's mean rate to the capacity of its path. The rate cannot stay above this ratio,
-/// because feedback reports the losses and the controller then lowers the rate.
+/// Largest expected ratio of a session's mean rate to the capacity of its path. The ratio cannot stay above this value,
+/// because feedback reports the losses, and the controller then lowers the rate.
 const OVERSHOOT: f64 = 2.0;
 
 /// Checks whether a scenario can be run within the limits.

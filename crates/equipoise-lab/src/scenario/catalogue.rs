@@ -237,8 +237,8 @@ impl<C, X> Choice<C, X> {
     /// IP packets is sufficient as context.
     ///
     /// # Errors
-    /// [`ConfigError`] if the parameters do not fit the entry. This does not happen for a choice that
-    /// [`Scenario::parse`](super::Scenario::parse) has checked, unless the entry rejects the context.
+    /// [`ConfigError`] if the parameters do not fit the entry, or if the entry rejects the context.
+    /// [`Scenario::parse`](super::Scenario::parse) has already checked the parameters of a scenario's choices.
     pub fn build(&self, context: impl Into<X>) -> Result<C, ConfigError> {
         self.entry.build(&self.parameters, context)
     }

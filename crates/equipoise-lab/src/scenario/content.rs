@@ -46,7 +46,7 @@ impl ContentChoice {
     /// Returns the whole content of flow number `index` in a run with the seed `seed`, in packets of size `packet`.
     ///
     /// All bytes of an IP packet count as content, including the headers. As a result, the same content has the same
-    /// number of packets in a session and over TCP, although the headers of the two differ in size.
+    /// number of packets in a session and over TCP, although RTP and TCP have headers of different sizes.
     ///
     /// # Errors
     /// [`TraceError`] if a trace cannot be read.

@@ -59,7 +59,7 @@ pub enum SwapError {
     UnknownParameter {
         /// The name of the parameter.
         parameter: String,
-        /// The names of the parameters that these controllers have.
+        /// The names of the parameters of the old and new controllers.
         known: String,
         /// Text that suggests the most similar parameter; empty if none is similar.
         similar: String,
@@ -153,7 +153,7 @@ impl<'a> Swap<'a> {
         })
     }
 
-    /// Checks that every parameter in the scenario belongs to the old or to one of the new controllers.
+    /// Checks that the old controller or one of the new controllers has every parameter in the scenario.
     fn check_given(&self, entries: &[&Listed]) -> Result<(), SwapError> {
         let mut known: Vec<_> =
             entries.iter().chain([&self.old]).flat_map(|entry| entry.parameters()).map(|p| p.name).collect();

@@ -85,7 +85,7 @@ pub fn default_controllers(catalogue: &Catalogue) -> Vec<String> {
     CONTROLLERS.into_iter().filter(has).map(str::to_owned).collect()
 }
 
-/// A variant with a controller, whose scenario is ready to run.
+/// A variant, its controller, and the scenario that runs the variant with this controller.
 struct Prepared<'a> {
     item: &'a Item,
     controller: &'a str,

@@ -188,7 +188,7 @@ impl Bin {
 }
 
 impl Second {
-    /// Returns the mean of each value over those items of `all` that have it.
+    /// Returns the mean of each value. Items of `all` without this value do not count.
     pub(super) fn mean(all: &[Self]) -> Self {
         let mean = |of: fn(&Self) -> Option<f64>| {
             let (sum, count) =

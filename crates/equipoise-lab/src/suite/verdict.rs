@@ -10,13 +10,13 @@ const LEAST_RATE: f64 = 0.9;
 /// Largest acceptable frame delay of the judged law, relative to that of the other law with the highest rate.
 const MOST_DELAY: f64 = 0.5;
 
-/// The result of the control law [`JUDGED`] over a link. It is compared with one other law: the one with the highest
-/// mean rate among all other laws.
+/// The result of the control law [`JUDGED`] over a link, compared with the result of one other law. The other law is
+/// the law with the highest mean rate among all laws except [`JUDGED`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verdict {
     /// The name of the other law.
     pub beside: String,
-    /// Mean delivered rate with the controller [`JUDGED`], divided by that with the other controller.
+    /// Mean delivered rate of the judged law, divided by the mean delivered rate of the other law.
     pub rate: Option<f64>,
     /// 95th percentile of the judged law's frame delay, relative to the other law's; `None` if one of the two laws
     /// completed no frame.

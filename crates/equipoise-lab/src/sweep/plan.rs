@@ -214,8 +214,8 @@ impl Plan {
         SweepError::Point { file: file.to_owned(), values, source: Box::new(source) }
     }
 
-    /// Checks that the values of each point to which these runs belong are valid together. The check uses the given
-    /// number of threads or all cores.
+    /// Checks each point to which one of these runs belongs: the values of the point must be valid together. `threads`
+    /// is the number of threads; `None` uses all cores.
     ///
     /// # Errors
     /// [`SweepError::Point`] for a point that cannot be run, not necessarily the first one. [`SweepError::Run`] if the
@@ -233,8 +233,8 @@ impl Plan {
         pool.install(|| runs.par_iter().flat_map_iter(points).try_for_each(check))
     }
 
-    /// Names the scenarios, tries each varied value and the limits of each drawn value once, and returns the largest
-    /// number of table rows for one run.
+    /// Gives each scenario a name. Tries each varied value once, and the two limits of each drawn value once. Returns
+    /// the largest number of table rows for one run.
     fn check_values(&mut self) -> Result<u64, SweepError> {
         let axes = self.axes.iter().filter_map(|axis| axis.change(0));
         let first: Vec<_> = axes.chain(self.draws.iter().map(|draw| draw.at(0.0))).collect();

@@ -1,5 +1,5 @@
-//! Values of scenario keys as numbers with units. The unit determines the end of the name of the key's column in the
-//! table.
+//! Values of scenario keys as numbers with units. Each key has a column in the table. The column's name ends with the
+//! unit.
 
 use equipoise::units::{Rate, Share, Size, Span};
 use toml::Value;

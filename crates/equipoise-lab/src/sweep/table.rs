@@ -82,8 +82,8 @@ pub(super) struct Key<'a> {
 /// kind of flow, and the metrics of all media together.
 ///
 /// # Errors
-/// [`AxisError::Column`] if the column of a key would have the same name as another column, with the index of the key
-/// among the varied keys followed by the drawn keys.
+/// [`AxisError::Column`] if the column of a key would have the same name as another column. The error comes with the
+/// index of this key. The index counts the varied keys first, then the drawn keys.
 pub(super) fn columns(axes: &[Axis], draws: &[Draw]) -> Result<Vec<Column>, (usize, AxisError)> {
     let first = FIRST.iter().map(|(name, kind)| Column { name: (*name).to_owned(), kind: *kind });
     let metrics = metrics::keys().into_iter().map(str::to_owned);

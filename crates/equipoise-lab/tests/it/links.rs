@@ -220,8 +220,7 @@ fn half_duplex_is_one_queue_and_media_go_in_either_direction() {
     assert!((25_000..=25_050).contains(&half.links[0].packets_forwarded), "{:?}", half.links);
 }
 
-/// If this test fails, the delay of a TCP flow with a queue discipline is not shorter than its delay with drop-tail,
-/// because TCP fills a drop-tail queue.
+/// A TCP flow fills a drop-tail queue. If this test fails, a queue discipline does not shorten the flow's delay.
 #[test]
 fn every_discipline_keeps_tcps_queue_shorter_than_drop_tail() {
     let queue = |aqm: &str| {

@@ -175,8 +175,8 @@ fn an_unknown_key_is_refused_by_the_check_of_the_file() {
     }
 }
 
-/// Tests two values that contradict each other. The error must identify the value of the file by its path, because the
-/// user does not see the lines of the changed file.
+/// A value of the file contradicts the value of an override. The error must identify the value of the file by its keys,
+/// as in `flow.media.start`, because the user does not see the lines of the changed file.
 #[test]
 fn a_value_of_the_file_that_does_not_fit_an_override_is_named_by_its_path() {
     let message = refusal(Override::set("flow.media.controller.max_rate", "0.01 Mbit/s"));

@@ -129,7 +129,6 @@ fn a_wrong_pair_is_refused_with_what_would_be_right() {
 }
 
 /// If this test fails, a flow pair that is alone on a link loses packets, or gets less than the capacity of the link.
-/// TCP would get the capacity.
 #[test]
 fn alone_it_runs_at_the_links_rate_and_loses_nothing() {
     let (_, run) = simulated(ALONE);

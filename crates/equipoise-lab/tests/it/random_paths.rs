@@ -11,7 +11,7 @@ fn ran(controller: &str, runs: u32, threads: usize) -> PathsResult {
 
 /// Runs our own control law on the first 60 paths. The goal is at most one bad path in 200. The law does not meet this
 /// goal yet. If the test fails, the law has become clearly worse than when the test was written (22 bad paths), or the
-/// flows use on average less than 40 % or all of the capacity.
+/// flows use less than 40 % of the capacity on average, or the flows use all of the capacity.
 #[test]
 fn our_own_law_on_sixty_paths_is_no_worse_than_it_was() {
     let result = ran("equipoise", 60, 2);

@@ -93,7 +93,8 @@ fn over_sockets() -> (Time, Vec<Entry>, Vec<Entry>) {
     let sending = run_endpoint(sender(start), near, Recorder::default()).expect("a thread");
     clock.sleep_until(start + Span::from_secs(1));
     let Finished { observer: Recorder(sent), .. } = sending.stop().expect("the sender's host works");
-    // This time is longer than any stall of the machine. A BYE packet that has not arrived by then is lost.
+    // The maximum wait of 10 s is longer than any stall of the machine. A BYE packet that has not
+    // arrived after this wait is lost.
     let give_up = clock.now() + Span::from_secs(10);
     while !receiving.is_finished() && clock.now() < give_up {
         clock.sleep_until(clock.now() + Span::from_millis(1));

@@ -114,7 +114,7 @@ fn harm(flow: &FlowResult) -> (f64, f64) {
 #[test]
 fn beside_tcp_every_adaptive_controller_leaves_tcp_its_part_and_those_that_go_by_losses_have_one() {
     for (entry, what) in entries().iter().flat_map(|entry| [ONE_PATH, TWO_PATHS].map(|what| (entry, what))) {
-        // Controllers that lack the feedback that they need are refused, which the test above checks.
+        // A controller without its required feedback is refused. The test above checks this refusal.
         let Ok(run) = simulate(&format!("{LINK}{PATHS}{}{TCP}", session(entry, what))) else { continue };
         let (excess, rate) = harm(&run.flows[0]);
         let tcp = run.flows[1].tcp.as_ref().and_then(|tcp| tcp.goodput_bps).expect("it has one") / 1e6;

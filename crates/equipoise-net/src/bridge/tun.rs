@@ -78,7 +78,7 @@ impl Tun {
             return Err(NetError::InterfaceName { name: name.to_owned() });
         }
         let failed = |source| refusal(name, source);
-        // Setting addresses and routes and bringing the device up is left to the host.
+        // This program sets no addresses and no routes, and does not bring the device up. The user must do this.
         let device = DeviceBuilder::new().name(name).inherit_enable_state().build_sync().map_err(failed)?;
         device.set_nonblocking(true).map_err(failed)?;
         // An error is ignored: a user without `CAP_NET_ADMIN` may own a device, but cannot change it.

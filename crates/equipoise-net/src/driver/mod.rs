@@ -9,8 +9,8 @@ use crate::thread::{STOP_CHECK, Worker};
 use crate::transport::{Arrival, Plain, Transport, check_count};
 use crate::{NetError, Socket, SocketStats, Time, TimestampSource};
 
-/// Maximum time for which the driver spins before a media packet is due. Spinning avoids the lateness of timers, some
-/// 50 µs.
+/// Maximum time for which the driver spins before a media packet is due. Timers are about 50 µs late. Spinning avoids
+/// this lateness.
 const SPIN_AT_MOST: Span = Span::from_micros(100);
 
 /// The driver spins for at most 1/32 of the gap between media packets. Our choice: spinning takes at most about 3% of
@@ -24,8 +24,8 @@ const SPIN_SHARE: i64 = 32;
 /// [`Pacer::TOLERANCE`]: equipoise::pace::Pacer::TOLERANCE
 const TOGETHER: Span = Span::from_micros(200);
 
-/// Maximum time without a check of the sockets. After this time, the thread reads the sockets. Our choice: a late read
-/// changes no measurement, because the kernel stamps arrivals, and a report may be handled 1 ms late.
+/// Maximum time without a check of the sockets. After this time, the thread reads the sockets. Our choice: the kernel
+/// stamps arrivals, so a late read changes no measurement. A report that is handled 1 ms late does no harm.
 const UNREAD_AT_MOST: Span = Span::from_millis(1);
 
 /// Maximum number of datagrams that are read in a row before timers are served.

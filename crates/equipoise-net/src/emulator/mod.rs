@@ -60,7 +60,7 @@ pub struct Route {
     /// Protocol of the flow. On the loopback interface, only UDP is possible.
     pub protocol: Protocol,
     /// The sender's address. On the loopback interface, the forward links carry only packets from this address. In a
-    /// test bed, only its port counts, and port 0 in `sender` or in `receiver` means any port.
+    /// test bed, only the port of this address counts. Port 0 in `sender` or in `receiver` then means any port.
     pub sender: SocketAddr,
     /// The receiver's address. On the loopback interface, the reverse links carry only packets from this address.
     pub receiver: SocketAddr,

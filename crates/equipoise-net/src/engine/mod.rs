@@ -97,7 +97,7 @@ impl Queued for Packet {
         }
     }
 
-    /// A number for the packet's flow. If the bytes have no IP header, all packets of a client are one flow.
+    /// Returns the number of the packet's flow. Without an IP header, all packets of a client are one flow.
     fn flow(&self) -> u64 {
         match self.header {
             Header::Inside(start) => flow_of(&self.bytes, start),
@@ -221,8 +221,8 @@ impl<P: Ports, M: Medium> Engine<P, M> {
     pub(crate) fn run(mut self, stop: &AtomicBool) -> Result<Self, NetError> {
         let sleep = self.sleep();
         while !stop.load(Ordering::Relaxed) {
-            // The medium can sort the packets that arrived until now by arrival time, because all packets that are read
-            // in later rounds arrive after `horizon`.
+            // All packets that are read in later rounds arrive after `horizon`. Therefore the medium can already sort
+            // the earlier packets by arrival time.
             let horizon = self.clock.now();
             self.ports.take_in(horizon, &mut self.medium)?;
             self.medium.enter(horizon);

@@ -27,10 +27,10 @@ const FIN: u8 = 0x01;
 const PSH: u8 = 0x08;
 const CWR: u8 = 0x80;
 
-/// Completes a checksum from a sender with checksum offload: the field contains only the sum of the pseudo-header.
-/// Returns whether the checksum was incomplete.
+/// Completes the checksum of a packet from a sender with checksum offload. The checksum field of such a packet contains
+/// only the sum of the pseudo-header. Returns whether the field contained this sum.
 ///
-/// A complete checksum that happens to equal the sum of the pseudo-header stays unchanged.
+/// A complete checksum can happen to equal this sum. The function then computes the same checksum again.
 pub(super) fn complete_checksum(frame: &mut [u8], ip: Ip) -> bool {
     let place = match ip.protocol {
         Some(TCP) => TCP_CHECKSUM,

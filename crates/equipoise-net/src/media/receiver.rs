@@ -172,8 +172,8 @@ struct Porter {
     runtime: Handle,
     door: mpsc::Sender<Incoming>,
     unaccepted: Arc<AtomicU64>,
-    /// The sessions by number. A session is removed when it ends, or when payload arrives after its [`Incoming`] was
-    /// dropped.
+    /// The sessions by number. A session is removed when it ends, or when payload arrives after the session's
+    /// [`Incoming`] was dropped.
     sessions: BTreeMap<u64, Delivery>,
 }
 

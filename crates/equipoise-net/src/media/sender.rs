@@ -92,8 +92,8 @@ impl MediaSender {
         self.payloads.try_push(payload)
     }
 
-    /// The channel for payload. Another thread or task can use a clone of it to pass payload or to wait for space.
-    /// [`close`](Self::close) does not end the session while a clone exists.
+    /// The channel for payload. Another thread or task can use a clone of the channel to pass payload or to wait for
+    /// space. [`close`](Self::close) does not end the session while a clone exists.
     pub const fn payloads(&self) -> &PayloadSender {
         &self.payloads
     }

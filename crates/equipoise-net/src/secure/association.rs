@@ -30,7 +30,7 @@ pub(crate) struct Association {
     failure: Option<Failure>,
 }
 
-/// The kind of implementation that the peer is.
+/// The DTLS implementation that the peer may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum With {
     /// The peer is another host with Equipoise, whose address was already verified. The association uses DTLS 1.3 (RFC
@@ -72,10 +72,10 @@ const LONGEST_PAUSE: Span = Span::from_millis(400);
 const RETRIES: usize = 30;
 /// A handshake that takes longer than this has failed.
 const PATIENCE: Span = Span::from_secs(10);
-/// The time limit of a handshake in the DTLS library: the longest that the library permits, so that only [`PATIENCE`]
-/// ends a handshake. The library doubles its pause before each retransmission. We wait at most `LONGEST_PAUSE`, and
-/// then advance the library's time to the end of its pause. Therefore more than 24 hours of the library's time may pass
-/// within [`PATIENCE`].
+/// The time limit of a handshake in the DTLS library. The limit is the longest that the library permits, so that only
+/// [`PATIENCE`] ends a handshake. The library doubles its pause before each retransmission. We wait at most
+/// `LONGEST_PAUSE`, and then set the library's clock to the end of the pause. Therefore the library's clock may advance
+/// by more than 24 hours within [`PATIENCE`].
 const WITHOUT_END: Duration = Duration::from_hours(24 * 3650);
 
 /// Returns the configuration of the DTLS library. The library tests its ciphers whenever a configuration is created,
@@ -236,7 +236,7 @@ impl Association {
     }
 
     fn set_alarm(&mut self, at: StdInstant) {
-        // If a datagram arrives or a call is made before the timer expires, this must not postpone the timer.
+        // A datagram or a call before the timer expires must not postpone the timer.
         if self.awaits_cookie {
             self.wake = self.began + PATIENCE;
         } else if self.alarm != Some(at) {

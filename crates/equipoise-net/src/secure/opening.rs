@@ -63,7 +63,8 @@ enum State {
     Asking,
     /// This host has keys, but does not know yet whether the receiver has them, too.
     Agreed(Agreed),
-    /// The session is open. The key authenticates requests of further paths to join; `None` without encryption.
+    /// The session is open. The key authenticates the requests with which further paths join the session; `None`
+    /// without encryption.
     Open(Option<hmac::Key>),
 }
 
@@ -72,8 +73,8 @@ struct Agreed {
     keys: Keys,
     join: hmac::Key,
     path: PathId,
-    /// When to request the Accept message again. `pause` is the time from this request to the following one, and
-    /// `until` is the time to stop the requests.
+    /// `next` is when to request the Accept message again. `pause` is the time from the request at `next` to the
+    /// following request. `until` is when to stop the requests.
     next: Time,
     pause: Span,
     until: Time,

@@ -209,9 +209,10 @@ mod tests {
         }
     }
 
-    /// A packet that is not authentic must not move the replay window. Such packets may arrive under the previous keys
-    /// after a session was opened again, and anybody who knows the session's SSRC can forge them. If a packet with a
-    /// high number moved the window, authentic packets with lower numbers would be rejected as replays.
+    /// A packet that is not authentic must not move the replay window. There are two sources of such packets. After a
+    /// session was opened again, packets with the previous keys may still arrive. And anybody who knows the session's
+    /// SSRC can forge packets. If such a packet with a high number moved the window, authentic packets with lower
+    /// numbers would be rejected as replays.
     #[test]
     fn what_is_not_authentic_moves_no_window() {
         let (mut sender, mut receiver) = ends();

@@ -259,7 +259,8 @@ fn a_bad_path_delays_an_opening_and_does_not_prevent_it() {
 }
 
 /// If this test fails, an attacker without the key can prevent the opening of a session. In this test, three datagrams
-/// arrive before each datagram: an altered copy, a random one of all datagrams sent so far, and a truncated copy.
+/// arrive before each datagram D: an altered copy of D, an exact copy of a random datagram sent so far, and a truncated
+/// copy of D.
 #[test]
 fn altered_replayed_and_reflected_copies_prevent_no_opening() {
     for seed in 0..500 {

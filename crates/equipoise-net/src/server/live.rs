@@ -125,8 +125,8 @@ impl Live {
         }
     }
 
-    /// The path on which an authentic datagram from `from` arrived. If the server sends media, only a path with a
-    /// verified address is accepted, so that a peer with the keys cannot redirect media to another host.
+    /// Returns the path on which an authentic datagram from `from` arrived. If the server sends media and the address
+    /// is not verified, returns `None`, so that a peer with the keys cannot redirect media to another host.
     pub(super) fn path_of(&mut self, now: Time, from: SocketAddr) -> Option<PathId> {
         let is_proved = !self.session.is_sent_to || self.path_from(from).is_some();
         is_proved.then(|| self.comes_from(now, from))

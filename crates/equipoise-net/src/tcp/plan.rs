@@ -8,7 +8,7 @@ use crate::Time;
 pub struct TcpPlan {
     /// When the application opens the connection.
     pub start: Time,
-    /// When the application stops sending at the latest; `None` for no limit.
+    /// The latest time at which the application stops sending; `None` for no limit.
     pub stop: Option<Time>,
     /// The data that the application sends.
     pub supply: TcpSupply,

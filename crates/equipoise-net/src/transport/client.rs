@@ -18,7 +18,7 @@ use crate::{NetError, Received, Socket, Time};
 ///
 /// Usually this endpoint sends. If no reports arrive on any path, it requests the session again. Therefore the session
 /// does not end if the receiver was restarted or an address has changed. If no reports arrive on one of several paths,
-/// this path requests to join again.
+/// this endpoint requests again to join the session on this path.
 ///
 /// If the server sends and no packets arrive, this endpoint requests the session again, so that the server learns a
 /// changed address. A restart of the server ends the session, because the server would send a different stream.

@@ -12,9 +12,10 @@ use crate::{Clock, Dscp, NetError, Received, Socket, SocketStats, Time, Timestam
 
 /// The sockets of a session, one for each path.
 ///
-/// The sockets are either fixed, or they follow the host's network interfaces. A socket that follows is bound to an
-/// interface and to an address of this interface. If it were bound only to the address, the kernel would choose the
-/// interface by its routes. When the interface or its address changes, a new socket replaces the old one.
+/// The sockets are either fixed, or they follow the host's network interfaces. In the second case, each socket is bound
+/// to an interface and to an address of this interface. If the socket were bound only to the address, the kernel would
+/// choose the interface by the routing table. When the interface or its address changes, a new socket replaces the
+/// socket.
 #[derive(Debug)]
 pub(crate) struct Links {
     clock: Clock,
@@ -132,8 +133,8 @@ impl Links {
         }
     }
 
-    /// Records that a path cannot be used any more, if paths follow the network interfaces. Its interface will be
-    /// checked again.
+    /// Records that a path cannot be used any more, and requests another check of the network interfaces. Does nothing
+    /// if the paths do not follow the network interfaces.
     pub(super) fn lose(&mut self, path: PathId) {
         let Some(watch) = &mut self.watch else { return };
         watch.is_due = true;

@@ -135,8 +135,8 @@ fn request(ssrc: u32) -> Vec<u8> {
     }
 }
 
-/// If this test fails, a datagram from port 0 ends a flow, because the receiver sends its reports to the source of the
-/// last request.
+/// If this test fails, a request from port 0 ends a flow. The receiver sends its report to the source of the last
+/// request, and sending to port 0 fails.
 #[test]
 fn a_flow_pairs_receiver_goes_on() {
     const SSRC: u32 = 77;

@@ -46,7 +46,7 @@ pub struct TpbaConfig {
 pub enum ProbeInterval {
     /// A fixed time: `T_TCP`.
     Fixed(Span),
-    /// From one reduction of TCP's window to the next, which is a period of its sawtooth (Tobe 1999, Sec. 7).
+    /// From one reduction of TCP's window to the next: one period of the window's sawtooth (Tobe 1999, Sec. 7).
     BetweenReductions {
         /// Minimum length of the interval. If the window is reduced earlier, the interval ends when it has this length.
         at_least: Span,
@@ -122,7 +122,7 @@ pub enum TpbaError {
         /// The given interval.
         found: Span,
     },
-    /// With this tolerance, no rates or very different rates would count as steady.
+    /// The tolerance is so small that no rates would count as steady, or so large that very different rates would.
     #[error("the tolerance must be above zero, and as a share at most 1")]
     Tolerance,
     /// The running period would have no length.
@@ -131,7 +131,7 @@ pub enum TpbaError {
         /// The given length.
         found: Span,
     },
-    /// The condition to end a running period (RTP) early is useless: it would be met at once, it would be met by
+    /// The condition that ends a running period early is useless. It would be met at once, it would be met by
     /// reductions of any size, or it could never be met.
     #[error("an early return needs at least one reduction, each by a share above 0 and below 1")]
     EarlyReturn,
@@ -152,9 +152,9 @@ pub enum Period {
 
 /// The two periods of a TPBA flow as a pure state machine.
 ///
-/// The session reports what TCP has acknowledged and the rate that RTP is allowed, and queries whether the period may
-/// [end](Self::is_over). If it may, the session waits for the end of an ADU and reports that the other period
-/// [begins](Self::begin_running).
+/// The session reports how much data TCP has acknowledged, and which rate RTP is allowed to use. The session queries
+/// whether the period may [end](Self::is_over). If the period may end, the session waits for the end of an ADU, and
+/// reports that the other period [begins](Self::begin_running).
 #[derive(Clone, Debug)]
 pub struct Tpba {
     config: TpbaConfig,

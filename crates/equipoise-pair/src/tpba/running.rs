@@ -38,8 +38,8 @@ pub struct Running {
 }
 
 impl Running {
-    /// Creates the control law. The initial rate is also the maximum rate. It is `rate`, which is `r_s` of Tobe 1999
-    /// (TCP's measured rate), or the configured `min_rate` if that is higher.
+    /// Creates the control law. The initial rate and the maximum rate are both `rate`, which is `r_s` of Tobe 1999
+    /// (TCP's measured rate). If the configured `min_rate` is higher, both are `min_rate`.
     pub fn new(config: RunningConfig, rate: Rate) -> Self {
         let limits = RateLimits::within(config.min_rate, rate);
         let rate = limits.max();

@@ -117,9 +117,9 @@ fn failures() -> [Failure; 3] {
     ]
 }
 
-/// Number of additional paths, and total rate of the session in Mbit/s. The total rate is about 86 % of the 8.0 or 9.0
-/// Mbit/s that all paths leave to the session. The highest rate in [`TOTALS`] is the same share of what the two
-/// original paths leave.
+/// Number of additional paths, and total rate of the session in Mbit/s. On all paths together, the cross traffic leaves
+/// 8.0 or 9.0 Mbit/s to the session. The total rate is about 86 % of this capacity. On the two original paths, the
+/// highest rate in [`TOTALS`] is also about 86 % of the capacity that the session can use.
 const MANY: [(usize, &str); 2] = [(1, "6.9"), (2, "7.7")];
 const RIVALS: [Method; 4] = [AP, EQUAL, MIN_DELAY, WIMAX_ONLY];
 const VARIANTS: [Method; 6] = [

@@ -43,7 +43,7 @@ impl Method {
         Self { name, scheduler, parameter: None }
     }
 
-    /// Returns the method with a parameter of its scheduler set.
+    /// Returns a copy of the method in which the scheduler's parameter `key` has the value `value`.
     pub(super) const fn with(self, key: &'static str, value: &'static str) -> Self {
         Self { parameter: Some(Parameter { key, value }), ..self }
     }

@@ -402,8 +402,8 @@ fn a_capture_that_is_cut_off_gives_what_came_before() {
     }
 }
 
-/// The capture contains more connections than the limit, as in a port scan or an attack on the memory. Connections up
-/// to the limit must be analysed, and the segments of the others counted.
+/// The capture contains more connections than the limit, as in a port scan or an attack that fills the memory. The
+/// first connections, up to the limit, must be analysed. The segments of the other connections must be counted.
 #[test]
 fn more_connections_than_are_kept_are_counted_and_the_first_analysed() {
     let mut script = Script::new(Form::Micros, ETHERNET);

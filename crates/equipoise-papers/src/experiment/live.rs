@@ -36,8 +36,8 @@ impl<'a> LiveLab<'a> {
         Self { options: *options, stop, total, done: Cell::new(0), progress, window_control: &|_| None }
     }
 
-    /// Sets the function `window_control`. `window_control` is called with the name of a congestion control, and
-    /// returns the control of the window of a flow pair's TCP; `None` if there is none.
+    /// Sets the function `window_control`. Its argument is the name of a congestion control. It returns the means to
+    /// set the window of a flow pair's TCP, or `None` if the window cannot be set.
     pub(crate) const fn with_windows(self, window_control: &'a dyn Fn(&str) -> Option<WindowControl>) -> Self {
         Self { window_control, ..self }
     }

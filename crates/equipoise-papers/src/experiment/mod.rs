@@ -177,7 +177,7 @@ impl Options {
 
 /// Parses a built-in scenario.
 pub(crate) fn parse(text: &str) -> Scenario {
-    // The scenario files are built into the program, and a test parses all of them.
+    // This call never fails: the scenario files are built into the program, and a test parses all of them.
     expect_parsed(Scenario::parse(text))
 }
 

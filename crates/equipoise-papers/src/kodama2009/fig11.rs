@@ -12,8 +12,9 @@ use equipoise_lab::statistics::{Estimate, mean_95};
 /// Number of runs of each kind: without and with oscillation. The thesis shows one run of each kind. A run needs half a
 /// minute of processor time.
 const RUNS: u32 = 4;
-/// Number of runs for each strength of the oscillation in each alternative interpretation of the thesis, and for
-/// `OTHER_STRENGTH` in the main one. These runs end when all ten connections have been active for 200 s.
+/// Number of runs for each strength of the oscillation in each alternative interpretation of the thesis. It is also the
+/// number of runs for `OTHER_STRENGTH` in the main interpretation. All these runs end when all ten connections have
+/// been active for 200 s.
 const RUNS_OF_READINGS: u32 = 2;
 const CONNECTIONS: usize = 10;
 /// Time between the starts of two connections, in seconds.
@@ -122,10 +123,10 @@ struct Outcome {
     jain_of_moments: Vec<f64>,
     /// Jain's index of the first three connections only, with one to ten active connections.
     first_three: Vec<f64>,
-    /// Jain's index in the stages in which connections leave, with one to nine connections left.
+    /// Jain's index in the stages in which connections leave, with one to nine remaining connections.
     leaving: Vec<f64>,
-    /// Each connection's minimum round-trip time minus the path's minimum round-trip time, in ms: `BEGINNING_S` after
-    /// the connection's start in `excess_ms`, and at the connection's end in `last_excess_ms`.
+    /// Each connection's minimum round-trip time minus the path's minimum round-trip time, in ms. `excess_ms` has the
+    /// values `BEGINNING_S` after the connection's start, and `last_excess_ms` has the values at the connection's end.
     excess_ms: Vec<f64>,
     last_excess_ms: Vec<f64>,
     timeouts: u64,
@@ -361,7 +362,7 @@ mod tests {
     use super::*;
 
     /// The third connection joins at 400 s, the tenth at 1800 s. After 2000 s nine are left, and after 2200 s eight. If
-    /// it fails, Jain's indices are computed over the wrong part of a stage.
+    /// this test fails, Jain's indices are computed over the wrong part of a stage.
     #[test]
     fn the_last_half_of_each_number_of_connections_counts() {
         assert_eq!([joining(3), joining(10)], [(500.0, 600.0), (1900.0, 2000.0)]);

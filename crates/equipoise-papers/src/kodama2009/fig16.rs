@@ -85,7 +85,8 @@ fn share(cells: &[Cell], drop: u32, m: f64, buffer: u32) -> Option<Estimate> {
     cell(cells, drop, m, buffer)?.timed_out()
 }
 
-/// Returns the share of runs with a timeout at the oscillation strength `m`, minus this share without oscillation.
+/// Returns the share of runs with a timeout at the oscillation strength `m`, minus the share of runs with a timeout
+/// without oscillation.
 fn added(cells: &[Cell], m: f64, drop: u32, buffer: u32) -> Option<Estimate> {
     Some(difference(share(cells, drop, m, buffer)?, share(cells, drop, 0.0, buffer)?))
 }

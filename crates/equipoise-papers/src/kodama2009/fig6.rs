@@ -130,8 +130,8 @@ const QUEUE_LARGE: Spec = Spec::new(
 struct Setting {
     name: &'static str,
     title: &'static str,
-    /// The override for γ, the weight of cross traffic, of both connections. It sets a constant, or makes γ depend on
-    /// the noise.
+    /// The override for γ (weight of cross traffic) of both connections. The override sets a constant, or makes γ
+    /// depend on the noise.
     change: Override,
 }
 

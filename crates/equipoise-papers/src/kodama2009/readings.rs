@@ -95,8 +95,8 @@ impl Way {
 mod tests {
     use super::*;
 
-    /// ε = 1.95 per round-trip time of 0.12 s is 16.25 per second. m = 0.3 per root of a round-trip time is 0.866 per
-    /// root of a second.
+    /// With a round-trip time of 0.12 s, ε = 1.95 per round-trip time equals 16.25 per second. m = 0.3 per root of a
+    /// round-trip time equals 0.866 per root of a second.
     #[test]
     fn where_time_is_counted_in_round_trips_a_second_has_eight_and_a_third() {
         assert!((Way::RoundTrips.strength(0.3).unwrap() - 0.866).abs() < 1e-3);

@@ -17,11 +17,11 @@ pub(super) struct Printed {
 /// by the delay.
 pub(super) type Compared = [Spec; 3];
 
-/// The paper states the loss in thousandths of a percent. Therefore a loss ratio counts as lower only if it is lower by
-/// more than this value.
+/// The paper states the loss in thousandths of a percent. Therefore the loss ratio of TQ counts as lower than that of
+/// `NewReno` only if the difference is above this value.
 const LEAST_LOSS_PERCENT: f64 = 0.001;
 
-/// Defines the claims of one table of the paper, which say that TQ is better than `NewReno`.
+/// Defines the claims of one table of the paper. They say that TQ is better than `NewReno`.
 ///
 /// The claim about power has no rule, because power depends on the delay, and the delay has its own claim.
 pub(super) const fn compared(ids: [&'static str; 3], figure: &'static str, paper: &Printed) -> Compared {

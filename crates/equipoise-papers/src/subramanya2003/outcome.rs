@@ -184,10 +184,10 @@ mod tests {
         }
     }
 
-    /// Table 1: for content that plays for 30 s, the first half takes at least 15 s at the full rate, and the second
-    /// half at least 60 s at a quarter of it. So the minimum transmission delay (Eq. 7) is 75 s / 30 s - 1 = 1.5, and a
-    /// delay of 1.5033 is 0.0033 more. A source that starts 0.1 s later sends for 0.1 s less before the cut, and takes
-    /// 0.3 s longer.
+    /// Table 1: the content plays for 30 s. After 15 s, the rate is cut to a quarter. The first half of the content
+    /// takes at least 15 s, and the second half takes at least 60 s. So the minimum transmission delay (Eq. 7) is
+    /// 75 s / 30 s - 1 = 1.5, and a delay of 1.5033 exceeds this minimum by 0.0033. If the source starts 0.1 s later,
+    /// it sends at the full rate for 0.1 s less, and the transmission takes at least 0.3 s longer.
     #[test]
     fn excess_is_counted_from_what_the_cut_alone_costs() {
         let excess = |start_s, delay| outcome(start_s, Some(delay)).excess_over_quarter(15.0).expect("a delay");

@@ -16,7 +16,7 @@ pub(super) const PAPER: Printed =
 pub(super) const LEAST_DELAY: f64 = 0.2149;
 /// The part of a run in which Link0 has its lowest rate, in seconds.
 const LEAST: (f64, f64) = (6.0, 24.0);
-/// The parts of a run before and after Link0 has its lowest rate, until the contents end at 30 s, in seconds.
+/// The parts of a run in which Link0 does not have its lowest rate, in seconds. The contents end at 30 s.
 const REST: [(f64, f64); 2] = [(0.0, 6.0), (24.0, 30.0)];
 
 pub(super) const COMPARED: Compared = compared(["table4.plr", "table4.td", "table4.power"], PAPER.table, &PAPER);

@@ -6,7 +6,7 @@ use equipoise_lab::scenario::Override;
 
 /// Name of the interpretation in which recorded videos are used.
 pub(super) const RECORDED: &str = "recorded videos";
-/// The names of flows, and for each the name of a file in the folder `video` of `EQUIPOISE_TEST_DATA`.
+/// Pairs of a flow's name and a file's name. The files are in the folder `video` of `EQUIPOISE_TEST_DATA`.
 const FILES: [(&str, &str); 3] =
     [("star-wars", "star-wars-iv.txt.gz"), ("jurassic", "jurassic-park.txt.gz"), ("soccer", "soccer.txt.gz")];
 

@@ -100,8 +100,8 @@ mod tests {
     use equipoise::units::{Size, Span};
 
     /// RAP adds one packet of 8000 bits per round-trip time of 100 ms, so the rate rises by 80 kbit/s per round-trip
-    /// time. With an acknowledgement every 10 ms, each acknowledgement after the first raises it by 8 kbit/s. A loss
-    /// halves the rate. Further losses within 100 ms count as the same event.
+    /// time. With an acknowledgement every 10 ms, each acknowledgement after the first one raises the rate by 8 kbit/s.
+    /// A loss halves the rate. Further losses within 100 ms count as the same event.
     #[test]
     fn every_acknowledgement_is_a_part_of_a_step_and_a_loss_is_answered_at_once() {
         let limits = RateLimits::new(Rate::from_bps(10_000), Rate::from_bps(1_200_000)).expect("in order");

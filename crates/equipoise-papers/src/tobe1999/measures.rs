@@ -71,8 +71,8 @@ pub(super) struct Deviations {
     pub(super) average_after: f64,
 }
 
-/// The steady state begins when flow 3 reaches the rate of flow 1 or 2. If it never does, the steady state begins when
-/// the range of its rate was less than 20 kbit/s for 10 s (Tobe 1999, Sec. 6.2).
+/// The steady state begins when flow 3 reaches the rate of flow 1 or 2. If flow 3 never reaches these rates, the steady
+/// state begins when the rate of flow 3 has varied by less than 20 kbit/s for 10 s (Tobe 1999, Sec. 6.2).
 const STEADY_BPS: f64 = 20_000.0;
 const STEADY_S: usize = 10;
 

@@ -187,8 +187,8 @@ pub(super) fn medians_ratio(over: &[Outcome], under: &[Outcome], number: fn(&Out
     median(over, number).zip(median(under, number)).and_then(|(over, under)| ratio(over, under))
 }
 
-/// Returns the runs without a runaway. A runaway is a delay above twice the target in three consecutive intervals. The
-/// other runs are left out, because even their values before the runaway are not typical.
+/// Returns the runs without a runaway. A runaway is a delay above twice the target in three consecutive intervals. Runs
+/// with a runaway are left out, because even their values before the runaway are not typical.
 pub(super) fn kept(outcomes: &[Outcome]) -> Vec<Outcome> {
     outcomes.iter().filter(|outcome| outcome.runs_away_at().is_none()).cloned().collect()
 }

@@ -27,7 +27,7 @@ const LINEAR: Spec = Spec::new(
 )
 .unit("correlation");
 // The bounds are 2 % below and above the paper's number. Our slopes for ten random traffic patterns vary by about 2 %,
-// so the paper's slope may as well.
+// so the paper's slope may vary by 2 %, too.
 const SLOPE: Spec = Spec::new("fig7.slope", "Fig. 7", "The slope of the line is 407.63.", Rule::within(399.5, 415.8))
     .paper(407.63)
     .unit(UNIT);

@@ -178,8 +178,8 @@ pub(super) fn planned(options: &Options) -> u32 {
     (single + SESSIONS.len() as u32 * 2 * runs_at(options, 15.0)) * FORMS.len() as u32
 }
 
-/// Compares a constant coefficient of response b of AP with a b that is learned, either in a probing phase or during
-/// the whole session.
+/// Compares variants of AP. The coefficient of response b is constant, is learned in a probing phase, or is learned
+/// during the whole session.
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let mut rows = Vec::new();
     for (interval_s, capacity_mbps, given) in grid() {
@@ -266,8 +266,8 @@ fn middle(outcomes: &[Outcome], number: impl Fn(&Outcome) -> f64) -> Option<Esti
     median_95(&outcomes.iter().map(number).collect::<Vec<_>>())
 }
 
-/// Returns the claims that a wrong coefficient of response b is corrected, and that this brings the delay closer to its
-/// target.
+/// Returns two claims: a wrong coefficient of response b is corrected, and the correction brings the delay closer to
+/// the target.
 fn claims(given: f64, never: &[Outcome], adapt: &[Outcome]) -> [Claim; 2] {
     let [found, gain] = if given < PAPER { [FROM_BELOW, GAIN_BELOW] } else { [FROM_ABOVE, GAIN_ABOVE] };
     let runs = adapt.len() as u32;

@@ -48,7 +48,7 @@ impl Other {
         }
     }
 
-    /// Returns the results with the rates, which are in Mbit/s on the link, converted to this interpretation's Mbit/s.
+    /// Returns the results, with the rates converted from the Mbit/s of the link to the Mbit/s of this interpretation.
     pub(super) fn outcome(&self, outcome: &Outcome) -> Outcome {
         let unit_mbps = if let Change::Unit { mbps } = self.change { mbps } else { 1.0 };
         let rates_mbps = outcome.rates_mbps.iter().map(|mbps| mbps / unit_mbps).collect();

@@ -100,8 +100,8 @@ pub enum Jitter {
     /// Normally distributed, with this standard deviation. Total delays below 1 ns become 1 ns.
     Normal(Span),
     /// Jitter that only lengthens delays: the absolute value of normal jitter with this standard deviation, limited to
-    /// three standard deviations. The time between two arrivals is at least the transmission time of the first of the
-    /// two packets at the bottleneck (RFC 8868, Sec. 4.5.2 and 4.5.3).
+    /// three standard deviations. The time between two arrivals is at least the time that the bottleneck takes to
+    /// transmit the first of the two packets (RFC 8868, Sec. 4.5.2 and 4.5.3).
     HalfNormal(Span),
 }
 
@@ -138,7 +138,7 @@ pub struct Reordering {
 pub(super) struct Chance(Pcg64Mcg);
 
 impl Chance {
-    /// The random numbers of the stream number `stream` for `seed`.
+    /// Creates a generator of random numbers from `seed`. Generators with different numbers `stream` are independent.
     pub(super) fn new(seed: u64, stream: u64) -> Self {
         Self(generator(seed, stream.wrapping_mul(2)))
     }

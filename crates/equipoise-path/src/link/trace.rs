@@ -13,8 +13,8 @@ use equipoise::units::{Instant, Rate, Schedule, Size, Span};
 /// Bytes that one delivery opportunity can carry: 1500, the Ethernet MTU (Netravali 2015, Sec. 3.2).
 const OPPORTUNITY: u64 = 1500;
 
-/// Delivery opportunities: times at which a link delivers up to 1500 bytes of IP packets each. After the last time the
-/// trace repeats.
+/// Delivery opportunities: at each of these times, a link delivers IP packets of up to 1500 bytes in total. After the
+/// last time, the trace repeats.
 ///
 /// Source: Netravali 2015, Sec. 3.2, the trace format of Mahimahi's `mm-link`. An opportunity is lost if the queue is
 /// empty. An opportunity can deliver several small packets. If a packet does not fit into the remaining bytes of an

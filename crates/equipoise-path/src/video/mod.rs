@@ -3,8 +3,8 @@
 //! A [`Video`] is read from a published trace of frame sizes, or generated from statistical moments and a seed. In both
 //! cases it is a list of frames in coding order, one frame per frame interval. A video can be sent in two ways.
 //! [`Content`](crate::source::Content) sends all frames, even if this takes longer than the playing time of the video.
-//! An [`Encoder`] quantises the frames so that they follow a rate; it can also generate frames without a video, by a
-//! model of encoders (RFC 8593). The simulator and the emulator use the same code. No pictures are encoded; only sizes
+//! An [`Encoder`] quantises the frames so that they follow a rate. An encoder can also generate frames without a video,
+//! with the model of RFC 8593. The simulator and the emulator use the same code. No pictures are encoded; only sizes
 //! matter.
 
 mod encoder;

@@ -25,9 +25,9 @@ class Law(Protocol):
     - ``lowest_rate_bps``: the lowest rate that the law can choose; 1000 by default;
     - ``target_s``: the law's target for the one-way delay, which is only used in the results.
 
-    Times are in seconds since the start of the run. The session limits every law: it sends at most twice the rate at
-    which packets arrived according to feedback. A law must not read a clock, and must only use random numbers from its
-    own seed; otherwise runs are not repeatable.
+    Times are in seconds since the start of the run. The session limits every law: the sending rate is at most twice
+    the rate at which packets arrived according to feedback. A law must not read a clock, and must only use random
+    numbers from its own seed; otherwise runs are not repeatable.
     """
 
     @abstractmethod

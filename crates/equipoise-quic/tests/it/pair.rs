@@ -84,8 +84,8 @@ impl Way {
         of.map(|(_, bytes, _)| bytes).sum()
     }
 
-    /// Returns, for the packets sent between two times in s, the 95th percentile of the waiting time in ms, and the
-    /// share of lost packets.
+    /// Returns two values for the packets that were sent from `from_s` to `to_s`: the 95th percentile of the waiting
+    /// time in ms, and the share of lost packets.
     pub(crate) fn waiting(&self, from_s: f64, to_s: f64) -> (f64, f64) {
         let within: Vec<_> = self.log.iter().filter(|it| (from_s..to_s).contains(&it.0.as_secs_f64())).collect();
         let mut waits: Vec<_> = within.iter().filter_map(|(_, _, waited)| *waited).collect();

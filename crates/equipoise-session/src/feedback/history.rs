@@ -277,7 +277,7 @@ impl History {
         self.covered = self.covered.max(end);
     }
 
-    /// Treats all packets in flight as unknown, because nothing was received for too long.
+    /// Treats the fate of all packets in flight as unknown, because nothing was received for too long.
     pub fn on_silence(&mut self) {
         let next = self.next();
         self.leap_to(next);

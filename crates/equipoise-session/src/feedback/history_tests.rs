@@ -128,7 +128,8 @@ fn a_report_that_another_has_overtaken_takes_nothing_back() {
     assert_eq!((history.counts().contradicted, history.outcome(1)), (1, Some(Outcome::Arrived)));
 }
 
-/// RFC 9000, Sec. 21.4: if it fails, a receiver can make the sender exceed the path's rate by acknowledging blindly.
+/// If this test fails, a receiver that acknowledges blindly can make the sender exceed the path's rate (RFC 9000,
+/// Sec. 21.4).
 #[test]
 fn a_number_left_out_on_purpose_must_not_be_acknowledged() {
     let mut history = history([0, 1, 3, 4]);
@@ -248,8 +249,8 @@ proptest! {
             number += 1;
         }
         on_the_way.sort_unstable();
-        // The keys are the numbers that are covered by the reports that reached the sender. The value tells whether any
-        // of these reports acknowledged the number.
+        // Each key is the number of a packet that a report covered. Only reports that reached the sender count. The
+        // value tells whether any of these reports acknowledged the packet.
         let mut said = BTreeMap::new();
         let mut lost_reports = losses.iter().cycle();
         let mut made = 0;

@@ -49,8 +49,8 @@ impl Format {
 /// Decides when a report on the packets of one stream is due, and writes it.
 ///
 /// The first packet is reported immediately. A later packet is reported as soon as one interval has passed since the
-/// last report. In the format of RFC 8888, a report repeats the last `OVERLAP` packets of the previous report, so that
-/// the loss of a single report does no harm if the report covers at most `OVERLAP` packets.
+/// last report. In the format of RFC 8888, a report repeats the last `OVERLAP` packets of the previous report.
+/// Therefore the loss of a single report does no harm if the lost report covers at most `OVERLAP` packets.
 #[derive(Clone, Debug)]
 pub struct Reporter {
     reporting: Reporting,

@@ -90,7 +90,7 @@ pub struct PacedGuest {
     sent: Sent,
 }
 
-/// The packets sent, to be joined with feedback on them.
+/// The packets that were sent. Feedback is matched to these packets.
 #[derive(Debug)]
 enum Sent {
     Rtcp(Reports),

@@ -9,12 +9,12 @@ pub struct MediaShare {
 }
 
 impl MediaShare {
-    /// Averaging length in bytes: data weighs less, the more bytes were sent after it. Our choice: a few seconds of
-    /// data at 0.5 Mbit/s.
+    /// Averaging length in bytes. The weight of sent data falls with each byte that is sent later. Our choice: a few
+    /// seconds of data at 0.5 Mbit/s.
     const WEIGHS_BYTES: f64 = 200_000.0;
 
-    /// Records an IP packet of `size`. `media_bytes` is the amount of media in the packet that is sent for the first
-    /// time. It is zero for a retransmission or a repair packet.
+    /// Records an IP packet of `size`. `media_bytes` is the number of media bytes in the packet that were not sent
+    /// before; zero for a retransmission or a repair packet.
     pub fn take(&mut self, media_bytes: u64, size: Size) {
         let bytes = size.as_bytes() as f64;
         let kept = 1.0 - (bytes / Self::WEIGHS_BYTES).min(1.0);

@@ -40,10 +40,10 @@ pub(super) struct Path {
     heard: Instant<SenderClock>,
     /// When measurements of the path last restarted. Answers to earlier requests are not used as measurements.
     begun: Instant<SenderClock>,
-    /// Whether a report on the path has arrived whose request was sent at the end of the last period or later. After
-    /// each period, the total rate is divided again among the paths.
+    /// Whether a request that was sent at the end of the last period, or later, has been answered by a report on the
+    /// path. After each period, the total rate is divided again among the paths.
     pub(super) has_told: bool,
-    /// The time that the data sent on the path in this period takes at the path's share of the total rate.
+    /// Transmission time of the data that was sent on the path in this period, at the path's share of the total rate.
     served: Span,
     /// Number of the next packet on the path; the packet's header carries the lower 16 bits of this number.
     next_number: u64,
@@ -72,7 +72,8 @@ pub(super) struct Told {
     pub(super) proof: Proof,
     /// The longest round-trip time.
     pub(super) round_trip: Option<Span>,
-    /// Numbers of packets that arrived ECN-capable, and that arrived with a congestion mark.
+    /// `capable` is the number of packets that arrived ECN-capable. `marked` is the number of packets that arrived with
+    /// a congestion mark.
     pub(super) capable: f64,
     pub(super) marked: f64,
 }

@@ -36,10 +36,10 @@ use equipoise::units::{Instant, Rate, SenderClock, Span};
 /// share. If all paths are dead, all are treated as alive, because none is better than another. Then the total rate is
 /// halved for each report interval without an answer, and after [`Sender::CIRCUIT_S`] seconds the media stops.
 ///
-/// A path that the driver announced as down is not a dead path. It is left out, so the total rate is limited only by what
-/// arrives on the other paths. If all paths are down, nothing is known about the path that is usable next. Then the
-/// total rate is halved at once and as long as no path is usable, as if all paths were dead. Our choice: the sender
-/// continues at a low rate, and reports that prove a delivery rate allow higher rates.
+/// A path that the driver announced as down is not a dead path. The path is left out, so only what arrives on the other
+/// paths limits the total rate. If all paths are down, nothing is known about the path that is usable next. Then the
+/// total rate is halved at once, and again in each report interval in which no path is usable, as if all paths were
+/// dead. Our choice: the sender continues at a low rate, and reports that prove a delivery rate allow higher rates.
 ///
 /// With [`Total::Pooled`], one controller gets the delay of all paths as if it were the delay of one path. If path `i`
 /// has the share `w_i` of the rate, the mean delay `x_i` and the variance `σ_i²`, the mean is `Σ w_i x_i` and the
@@ -261,7 +261,8 @@ impl Sender {
         };
         let shares = self.scheduler.split(total, &views);
         let has_laws = self.control.laws().is_some();
-        // A part of the total rate that the scheduler assigns to no path, because no path may carry it, is not used.
+        // If the paths may not carry the total rate, the shares sum to less. With one law for each path, this sum is
+        // reported as the total rate.
         let total = if has_laws { sum(shares.iter().map(|share| share.rate)) } else { total };
         self.outbox.event(Event::RateDecided { rate: total, snapshot });
         for (path, Share { rate, snapshot }) in self.paths.up_mut().zip(shares) {

@@ -16,7 +16,7 @@ pub enum Total {
     /// One controller for all paths together. It gets interval summaries that combine the reports about all paths, as
     /// if the paths were one.
     Pooled(BoxedController),
-    /// One controller for each path. It gets per-packet reports on its path.
+    /// One controller for each path. Each controller gets per-packet reports on its path.
     PerPath(PathLaws),
 }
 
@@ -31,8 +31,7 @@ pub struct PathLaws {
 }
 
 impl PathLaws {
-    /// Creates the value for a session whose controllers are created by `make` and whose total rate is at most
-    /// `highest`.
+    /// Creates a `PathLaws`: `make` creates the controllers of the paths, and `highest` limits the total rate.
     pub fn new(make: impl Fn() -> Option<BoxedController> + Send + Sync + 'static, highest: Option<Rate>) -> Self {
         Self { make: Box::new(make), highest }
     }

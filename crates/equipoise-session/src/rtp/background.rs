@@ -51,7 +51,7 @@ impl Endpoint for Background {
         }
         while let Some(due) = self.source.next_departure().filter(|due| *due <= now) {
             // After a small lateness, all packets that are due are sent, so that the load is as planned. After a stall,
-            // the schedule is postponed instead, because the burst would exceed the planned load.
+            // all packets that are due would be a burst above the planned load. Therefore the schedule is postponed.
             let late = now - due;
             if late > STALL {
                 self.source.postpone(now);

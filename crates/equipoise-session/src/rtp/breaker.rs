@@ -47,7 +47,7 @@ pub(crate) enum Trip {
 pub(crate) struct Breakers {
     /// Whether the circuit breakers are enabled.
     act: bool,
-    /// Whether congestion reduces the rate to a tenth before it stops media.
+    /// Whether the congestion breaker first reduces the rate to a tenth, and stops media only if congestion persists.
     warn: bool,
     report_interval: Span,
     /// Time between two decisions of the controller, which must be able to react before a breaker trips.
@@ -62,7 +62,7 @@ pub(crate) struct Breakers {
     window: VecDeque<Proof>,
     /// Whether the rate was reduced to a tenth and has not fully recovered since.
     was_cut: bool,
-    /// Number of stops with a pause since the rate last fully recovered.
+    /// How often media was stopped for a pause since the rate last fully recovered.
     stops: u32,
     stopped: Option<Stopped>,
 }
@@ -93,8 +93,8 @@ impl Breakers {
     /// The longest pause after a stop.
     const LONGEST_PAUSE: Span = Span::from_secs(300);
 
-    /// Creates the breakers of a session that starts at `start` and sends packets of at most `packet`. The controller
-    /// of the session decides at each report.
+    /// Creates the breakers of a session over one path. The session starts at `start`, and its packets have at most the
+    /// size `packet`. Its controller decides once per report interval.
     pub(crate) fn new(act: bool, (report_interval, packet): (Span, Size), start: Instant<SenderClock>) -> Self {
         Self {
             act,
@@ -305,7 +305,7 @@ mod tests {
     }
 
     /// The limit is calculated by hand: for packets of 1000 bytes, a round-trip time of 20 ms and a loss of 6 %, TCP's
-    /// throughput is 8000 / (0.02 · sqrt(0.04)) = 2 Mbit/s, so the limit is 20 Mbit/s.
+    /// throughput is 8000 / (0.02 · sqrt(0.04)) = 2 Mbit/s. The limit is ten times this throughput: 20 Mbit/s.
     #[test]
     fn ten_times_tcps_throughput_is_too_much() {
         assert!((tcp_throughput_bps(PACKET, Span::from_millis(20), 0.06) - 2e6).abs() < 1.0);

@@ -175,7 +175,7 @@ impl ByPacket {
         self.history.give_up_before(before - self.interval * 2);
     }
 
-    /// Treats all packets in flight as unknown, because nothing was received for too long.
+    /// Treats the fate of all packets in flight as unknown, because nothing was received for too long.
     pub(crate) fn on_silence(&mut self) {
         self.history.on_silence();
     }

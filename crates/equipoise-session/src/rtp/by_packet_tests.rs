@@ -62,8 +62,8 @@ fn arrived<F>(ends: &TwoEnds<F>, from: u64, to: u64) -> f64 {
     sizes.sum::<u64>() as f64 * 1e3 / (to - from) as f64
 }
 
-/// A controller with the given allowance and probe. It asserts that it gets no interval summaries, that feedback on
-/// arrived packets has a round-trip time, and that a packet counts as part of a probe only if this is the probe that the
+/// A controller with the given allowance and probe. The controller asserts three things: it gets no interval summaries,
+/// feedback on arrived packets has a round-trip time, and each packet of a probe belongs to the probe that the
 /// controller wants.
 #[derive(Debug)]
 struct Told {
@@ -399,7 +399,8 @@ fn drain(sender: &mut Sender) {
     while sender.poll().is_some() {}
 }
 
-/// Returns the number that the first packet of every session in this file has in reports of this format.
+/// Returns the number of a session's first packet in reports of this format. The number is the same for all sessions in
+/// this file.
 fn first_number(format: Format) -> u16 {
     let (_, numbers) = sender_after(100, format);
     let (sequence, transport) = numbers[0];

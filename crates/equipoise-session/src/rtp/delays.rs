@@ -8,7 +8,7 @@ use equipoise::units::{Instant, SenderClock, Span};
 #[non_exhaustive]
 pub enum Delays {
     /// One-way delays as reported by a receiver that knows the relation of the clocks. The receiver estimates when the
-    /// rate of an interval took effect, and covers only later packets (Waki 2013, Eq. 13).
+    /// rate of an interval took effect. A report covers only packets sent after this time (Waki 2013, Eq. 13).
     #[default]
     Agreed,
     /// One-way delays: arrival time minus sending time. The clocks must be synchronised.
@@ -46,8 +46,8 @@ impl DelayReader {
         self.delays == Delays::Agreed
     }
 
-    /// Processes a report that arrived at `now`. Calls `tell` with an event if a clock was set, and with an event on
-    /// the relation of the clocks.
+    /// Processes a report that arrived at `now`. Calls `tell` with [`Event::ClockStepped`] if a clock was set, and with
+    /// [`Event::ClocksCompared`] if the base delay is known.
     pub(super) fn read(
         &mut self,
         now: Instant<SenderClock>,
@@ -78,8 +78,8 @@ impl DelayReader {
             Delays::Queueing => self.clock.base(now),
         };
         let from_zero = |delay: DelaySummary| {
-            // Both `origin` and `zero` may be large, so they are subtracted before the result is converted to seconds,
-            // to keep the precision.
+            // Both `origin` and `zero` may be large. Their difference is computed before the conversion to seconds, so
+            // that no precision is lost.
             Some(DelaySummary { mean_s: delay.mean_s + (origin.origin - zero?).as_secs_f64(), ..delay })
         };
         Reading::Delay(report.delay.and_then(from_zero))

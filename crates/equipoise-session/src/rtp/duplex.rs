@@ -61,10 +61,11 @@ const RECEIVING_STREAM: u64 = 2;
 
 /// An endpoint that both sends and receives media: a [`Sender`] and a [`Receiver`] with one synchronisation source.
 ///
-/// Source: RFC 3550, Sec. 6.4. If an endpoint has sent media since its second-last report, it sends a sender report
-/// (SR), with a report block if it received media; otherwise it sends a receiver report (RR). Each direction has its
-/// own controller and report interval, as in Waki 2013, Sec. 5.1, and each role checks received packets as in a one-way
-/// session. A request is answered at once. A request and an answer that are due at the same time share a datagram.
+/// Source: RFC 3550, Sec. 6.4. If an endpoint has sent media since its second-last report, its next report is a sender
+/// report (SR). Otherwise, its next report is a receiver report (RR). An SR has a report block if the endpoint received
+/// media. Each direction has its own controller and report interval, as in Waki 2013, Sec. 5.1, and each role checks
+/// received packets as in a one-way session. A request is answered at once. A request and an answer that are due at the
+/// same time share a datagram.
 ///
 /// Our readings: an endpoint that has sent no media for two report intervals requests no report, and its circuit
 /// breaker does not count that time. An answer always has a report block; any other report has a block if media arrived
@@ -185,8 +186,8 @@ impl<C> Duplex<C> {
         }
     }
 
-    /// Processes a sender report of the peer: the receiving role answers its request, and the sending role applies its
-    /// report block. An error in one part does not affect the other part.
+    /// Processes a sender report of the peer. The receiving role answers the request in the report. The sending role
+    /// applies the report block. An error in the request does not affect the report block, and vice versa.
     fn on_sender_report(&mut self, now: Instant<SenderClock>, report: &SenderReport<'_>) -> Result<(), DropReason> {
         let joint = self.part(report.ssrc, report.extension)?;
         if self.phase != Phase::Open {

@@ -85,8 +85,7 @@ mod tests {
         (0u64..40, any::<bool>()).prop_flat_map(|(sent, passes)| (Just(sent), 0..=sent, Just(passes)))
     }
 
-    /// Applies the reports on these intervals until ECN fails, and returns the index of the interval in which it
-    /// failed.
+    /// Applies the reports on these intervals until ECN fails. Returns the index of the interval in which ECN failed.
     fn failure(path: &mut PathEcn, intervals: &[Interval]) -> Option<usize> {
         let mut marks = None;
         for (number, (sent, arrived, passes)) in intervals.iter().enumerate() {

@@ -66,7 +66,8 @@ fn a_path_that_lets_the_field_pass_is_told_of_its_marks_and_of_no_failure() {
     assert!(shares[22..].iter().all(|share| *share == Some(1.0)), "{shares:?}");
 }
 
-/// If this test fails, the path clears every congestion mark, and the sender takes this for a path without congestion.
+/// In the first 10 s, the path clears the ECN field of every packet. If this test fails, the sender concludes that the
+/// path has no congestion.
 #[test]
 fn a_path_that_clears_the_field_gets_packets_that_ask_for_no_mark() {
     let mut ends = bench(|_| false);

@@ -191,7 +191,7 @@ fn an_outage_of_ten_seconds_ends_no_session() {
 }
 
 /// If this test fails, the application is not informed of the gap in the stream after an outage of more than 3000
-/// packets, and the number of lost packets is wrong by a multiple of 65 536.
+/// packets, or the number of lost packets is wrong by a multiple of 65 536.
 #[test]
 fn an_outage_of_any_number_of_packets_is_told_to_the_reader_and_counted() {
     for millis in [500, 4300, 6800] {

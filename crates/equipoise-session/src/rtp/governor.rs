@@ -18,7 +18,7 @@ use super::proof::Proof;
 /// interval. Our choice, after RFC 5348, Sec. 4.3 (twice the receive rate) and RFC 8083, Sec. 4.3.
 ///
 /// There are two exceptions. If a control law must act exactly as in its paper, only missing reports and the circuit
-/// breakers limit the rate. If the controller has a fixed rate, only the circuit breakers do.
+/// breakers limit the rate. If the controller has a fixed rate, only the circuit breakers limit the rate.
 #[derive(Debug)]
 pub(crate) struct Governor {
     controller: BoxedController,
@@ -305,9 +305,9 @@ impl Governor {
         self.cap = Some(proved.max(self.controller.lowest_rate()));
     }
 
-    /// For per-packet laws, returns the delivery rate over the last `PROVED_BY_PACKETS`, or zero if it is not known.
-    /// A short time is necessary, because such laws may double their rate within a few round trips. A short time is
-    /// enough, because the reports cover many packets.
+    /// For per-packet laws, returns the delivery rate over the last `PROVED_BY_PACKETS`, or zero if the rate is not
+    /// known. `PROVED_BY_PACKETS` must be short, because per-packet laws may double their rate within a few round
+    /// trips. It can be short, because the reports cover many packets.
     fn lately(&self) -> Rate {
         if !self.controller.needs().contains(Needs::PACKETS) {
             return Rate::ZERO;

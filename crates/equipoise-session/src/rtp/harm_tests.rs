@@ -109,8 +109,9 @@ fn what_is_not_adaptive_is_stopped_by_the_breakers() {
 }
 
 /// Runs a sender whose peer gets requests but no media. The peer sends `reports` copies of each report. `lie` returns
-/// the receipt of a report; its arguments are the request's nonce and the number of packets sent so far. Returns the
-/// breaker that stopped the sender, the time of the stop in s, and the highest rate until then in bit/s.
+/// the receipt in a report; the arguments of `lie` are the request's nonce and the number of packets sent so far.
+/// Returns the breaker that stopped the sender, the time of the stop in s, and the highest rate before the stop in
+/// bit/s.
 fn lied_to(lie: impl Fn(u32, u32) -> Receipt, reports: usize) -> Option<(Breaker, u64, f64)> {
     let entry = entries().iter().find(|entry| entry.name == "ap").expect("in the catalogue");
     let stream = StreamConfig::new(7, 96, PACKET, "sender@test");

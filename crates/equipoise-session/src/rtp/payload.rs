@@ -27,7 +27,7 @@ pub enum Payload {
 pub(crate) struct PayloadQueue {
     bytes: VecDeque<u8>,
     /// The pieces of `bytes`. Each packet is a piece. In a stream, the bytes that were queued within 1 ms (`GRAIN`) are
-    /// a piece. A whole piece is sent on one path or on two paths.
+    /// a piece. Either all bytes of a piece are sent on two paths, or none.
     pieces: VecDeque<Piece>,
     /// Set if packets are sent with a sub-flow number in addition to their sending time.
     subflow: Option<Subflow>,

@@ -76,8 +76,8 @@ fn another_programs_packets_come_out_byte_by_byte() {
     assert_eq!(bench.count(|event| *event == Event::Ignored(DropReason::Malformed)), 1);
 }
 
-/// If this test fails, the allowed rate rises to its upper limit while the encoder uses only a part of the rate. The
-/// encoder then overloads the path when it needs more.
+/// If this test fails, the allowed rate rises to its upper limit while the encoder uses only a part of the rate. When
+/// the encoder later uses the whole rate, it overloads the path.
 #[test]
 fn an_application_that_does_not_fill_its_rate_does_not_raise_it() {
     let given = [("target", "50 ms"), ("min_rate", "1 Mbit/s"), ("max_rate", "50 Mbit/s")];

@@ -31,8 +31,8 @@ impl Proof {
         }
     }
 
-    /// Returns the sum of what two paths sent and delivered over the same time. Each duration of the sum, `sending` and
-    /// `arriving`, is the longer one of the two paths.
+    /// Returns the sum of what two paths sent and delivered over the same time. `sending` and `arriving` are not added:
+    /// of the two durations, the sum has the longer one.
     #[must_use]
     pub(crate) fn beside(self, other: Self) -> Self {
         Self {
@@ -123,8 +123,8 @@ impl Arrivals {
         self.lost
     }
 
-    /// Returns the number of packets that are newly known to be lost, in the network or in the playout buffer, since
-    /// the last call.
+    /// Returns the number of packets whose loss has become known since the last call. The packets were lost in the
+    /// network or discarded by the playout buffer.
     pub(crate) const fn take_news(&mut self) -> u64 {
         core::mem::replace(&mut self.news, 0)
     }

@@ -66,9 +66,9 @@ pub(crate) struct Asked {
 pub(crate) struct Contradiction;
 
 impl Receipts {
-    /// After each receipt, `doubt` increases by 1 if the queried packet is missing, and decreases by the reported loss
-    /// share plus this value. So random deviations do not accumulate. But losses that exceed the reported losses by
-    /// less than this share of the packets are not detected.
+    /// Each receipt decreases `doubt` by the reported loss share plus `BENEFIT`. If the queried packet is missing,
+    /// `doubt` also increases by 1. Because of `BENEFIT`, random deviations do not accumulate. But if the real loss
+    /// share exceeds the reported loss share by less than `BENEFIT`, the false report is not detected.
     const BENEFIT: f64 = 0.2;
     /// The reports count as false if `doubt` exceeds this limit. If half of the packets are lost and the reports state
     /// this loss, `doubt` exceeds the limit by chance less than once in 10⁷ receipts.
@@ -145,8 +145,8 @@ mod tests {
         Receipt { nonce: asked.request.nonce, arrived: 0, stamp: arrived.then_some(stamp) }
     }
 
-    /// Returns how many of 1000 requests are answered before an answer is rejected, if `arriving` of 100 packets arrive
-    /// and the share `admitted` is reported as lost.
+    /// Returns how many of 1000 requests are answered before an answer is rejected. `arriving` of 100 packets arrive,
+    /// and the receiver reports the share `admitted` of all packets as lost.
     fn believed(arriving: u32, admitted: f64) -> usize {
         let mut receipts = receipts(7);
         (0..1000)

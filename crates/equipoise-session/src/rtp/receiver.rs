@@ -60,10 +60,11 @@ impl ReceiverConfig {
 /// The receiving end of a session. It measures one-way delay and loss, and answers each request with a report.
 ///
 /// Source: Waki 2013, Sec. 5.1. A report covers the packets received so far that were sent at the sender's current
-/// rate. This rate took effect when the previous report reached the sender. The receiver estimates that time as `t +
-/// 2d`. The request contains t, the time at which the previous request was sent. The one-way delay d is that of the
-/// previous request (Eq. 13) or, if that was lost, of the present request (Eq. 14). With [`Clocks::Apart`], the
-/// receiver estimates nothing, and the report covers the packets sent after the time that the request contains.
+/// rate. This rate took effect when the previous report reached the sender. The receiver estimates the time of this
+/// arrival as `t + 2d`. The request contains t, the time at which the previous request was sent. d is the one-way delay
+/// of the previous request (Eq. 13). If the previous request was lost, d is the one-way delay of the present request
+/// (Eq. 14). With [`Clocks::Apart`], the receiver estimates nothing, and the report covers the packets sent after the
+/// time that the request contains.
 pub struct Receiver {
     config: ReceiverConfig,
     timeline: Timeline,
@@ -75,7 +76,8 @@ pub struct Receiver {
     key_frames: KeyFrameAsker<ReceiverClock>,
     /// The missing packets and their requests; `None` if the receiver requests no missing packets.
     missing: Option<MissingPackets>,
-    /// Packets with payload in the playout buffer: when the packet's playout is complete, its number, its bytes.
+    /// Packets with payload in the playout buffer: the time at which the packet's playout is complete, the packet's
+    /// number, and the packet's bytes.
     held: VecDeque<(Instant<ReceiverClock>, u64, Vec<u8>)>,
     /// When the sender's BYE arrived. Packets that the BYE overtook are still expected.
     goodbye: Option<Instant<ReceiverClock>>,

@@ -9,7 +9,7 @@ use equipoise::measure::{
 };
 use equipoise::units::{Instant, ReceiverClock, SenderClock, Size, Span};
 
-/// What a receiver knows about the relation of the sender's and its own clock.
+/// What a receiver knows about the relation between the sender's clock and the receiver's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clocks {
     /// The relation of the clocks is known, so reports contain one-way delays.
@@ -34,7 +34,7 @@ pub(crate) struct Timeline {
 pub(crate) struct Timed {
     pub(crate) sent: Instant<SenderClock>,
     pub(crate) delay: Span,
-    /// Whether a clock was set, so that earlier measurements are invalid.
+    /// Whether a clock was set. If so, earlier measurements are invalid.
     pub(crate) anew: bool,
 }
 

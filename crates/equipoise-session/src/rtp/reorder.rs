@@ -57,8 +57,8 @@ fn weight(payload: Option<&[u8]>) -> usize {
 #[derive(Debug)]
 pub(crate) struct ReorderBuffer {
     config: ReorderConfig,
-    /// The next sequence number to deliver. `None` at the start: the first packet that arrives need not be the first
-    /// that was sent.
+    /// The next sequence number to deliver. `None` at the start, because the first packet that was sent may arrive
+    /// after other packets.
     next: Option<u64>,
     /// Arrival time and payload of the packets after a missing packet, by sequence number. The payload is `None` if it
     /// was delivered on arrival; then the entry only records that the packet is not missing.
@@ -69,7 +69,8 @@ pub(crate) struct ReorderBuffer {
     missing: u64,
     /// Buffers for reuse.
     spare: Vec<Vec<u8>>,
-    /// Payload that is ready to be delivered, in order, each with the number of packets that are missing before it.
+    /// Payloads that are ready to be delivered, in order. The number is the number of missing packets before the
+    /// payload.
     ready: VecDeque<(u64, Vec<u8>)>,
     /// The payload that was delivered last.
     given: Vec<u8>,

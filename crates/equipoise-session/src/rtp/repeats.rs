@@ -19,8 +19,8 @@ pub struct Repeating {
 
 impl Default for Repeating {
     /// Stores at most 256 KiB, for 500 ms. Our choice: 500 ms is longer than a receiver waits, and 256 KiB are about
-    /// 500 ms of media at 4 Mbit/s. Retransmits at most an eighth of the data sent for the first time: higher losses
-    /// are congestion, which retransmissions would increase.
+    /// 500 ms of media at 4 Mbit/s. Retransmits at most an eighth of the data sent for the first time. A higher loss
+    /// is a sign of congestion, which retransmissions would increase.
     fn default() -> Self {
         Self { most: 256 << 10, age: Span::from_millis(500), share: 0.125 }
     }

@@ -70,8 +70,8 @@ pub struct SenderConfig {
     pub repeating: Option<Repeating>,
     /// Whether the session also carries another program's packets from one further source, such as audio in addition to
     /// video. Packets of the further source are sent before all others, and the receiver delivers them on arrival. The
-    /// first source that is not the session's own becomes the further source. After 2 s without its packets, another
-    /// source may replace it.
+    /// first source that is not the session's own becomes the further source. If the further source sends no packet for
+    /// 2 s, another source may replace it.
     pub has_further_source: bool,
 }
 
@@ -98,7 +98,7 @@ impl SenderConfig {
         }
     }
 
-    /// Default of `patience`. Our choice: payload that is later than this is of no use to a conversation.
+    /// Default of `patience`. Our choice: after a longer time, payload is of no use to a conversation.
     pub const PATIENCE: Span = Span::from_millis(400);
 
     /// Returns the feedback that the session provides to its controller.
@@ -164,8 +164,8 @@ pub struct Sender {
     key_frames: KeyFrameTaker,
     /// When the first packet was sent under the present controller.
     first_media: Option<Instant<SenderClock>>,
-    /// For each of the last two report requests, the older first: the sequence number of the next media packet at the
-    /// time when the request was due.
+    /// The sequence number of the next media packet when a report request was due, for the last two report requests.
+    /// The older request is first.
     turns: [u64; 2],
     /// The sender's part of the next RTCP datagram, if this sender and a receiving role send common RTCP datagrams.
     /// `None` if the sender sends its own RTCP datagrams.
@@ -331,7 +331,7 @@ impl Sender {
         self.ask_about_probe(now);
     }
 
-    /// Makes a report request due before and after a probe, so that the answers prove the rate of the probe alone.
+    /// If a probe begins or ends, makes a report request due, so that the answers prove the rate of the probe alone.
     fn ask_about_probe(&mut self, now: Instant<SenderClock>) {
         let probe = self.governor.probe().map(|probe| probe.number);
         if core::mem::replace(&mut self.probe, probe) != probe {

@@ -41,7 +41,7 @@ pub enum SessionError {
     PacketSize {
         /// The configured packet size.
         found: Size,
-        /// The minimum packet size: that of the headers alone.
+        /// The minimum packet size, which is the size of the headers.
         min: Size,
         /// The maximum size of an IPv4 packet.
         max: Size,

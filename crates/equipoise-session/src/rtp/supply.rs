@@ -69,8 +69,8 @@ impl Stock {
         if let Kind::Live(queue) = &self.kind { Some(queue.pacing()) } else { None }
     }
 
-    /// Advances time to `now`. Encoders may use the rate in `room`. Calls `tell` for each video frame that is queued;
-    /// if there is no video, for each audio frame.
+    /// Advances time to `now`. `room` contains the rate that encoders may use. Calls `tell` for each video frame that
+    /// is queued. If there is no video, calls `tell` for each audio frame that is queued.
     pub(super) fn advance(
         &mut self,
         now: Instant<SenderClock>,

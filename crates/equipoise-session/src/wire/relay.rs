@@ -50,8 +50,9 @@ pub struct Stamp {
 }
 
 /// Appends `packet` to `out` with the source and number of `stamp`. The other fields of the stamp are added as
-/// extension elements. If the packet's original number or source differs from that of the stamp, or if the packet is a
-/// retransmission, a further element contains the original number and, if it differs, the original source.
+/// extension elements. A further element is added if the packet's original number or original source differs from that
+/// of the stamp, or if the packet is a retransmission. This element contains the original number. If the source
+/// differs, the element also contains the original source.
 ///
 /// # Errors
 /// [`WireError`] if `packet` is not an RTP packet, or if its header extension cannot take the new elements: the profile

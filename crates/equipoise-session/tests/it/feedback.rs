@@ -195,7 +195,7 @@ fn symbols(chunks: &[PacketStatusChunk]) -> impl Iterator<Item = SymbolTypeTcc> 
     })
 }
 
-/// Returns the statuses in a packet of the other implementation's type, computed from its symbols and deltas.
+/// Computes the packet statuses from the symbols and deltas of `packet`, which has the other implementation's type.
 fn by_their_account(packet: &TransportLayerCc, near: u64) -> Vec<PacketStatus> {
     let mut ticks = near & !0xFFFF_FFFF | u64::from(packet.reference_time) << 8;
     let mut deltas = packet.recv_deltas.iter();

@@ -1,5 +1,5 @@
-//! Computes the order in which links are advanced. Also computes the time before which all arrivals at a link or a
-//! session are known, if all packets that sessions send before a given time are known.
+//! Computes the order in which links are advanced. Also computes up to which time the arrivals at a link or a session
+//! are known, given the time up to which the sessions' packets are known.
 
 use equipoise::units::Span;
 
@@ -96,9 +96,9 @@ impl Network {
         });
     }
 
-    /// Sets the value of each link to the minimum over its feeders, and repeats this until nothing changes. Sessions
-    /// have the value `sessions`. For a feeding link, `over` computes a value from the link's index and its current
-    /// value. Without cycles of links, one pass in the order of the links is enough.
+    /// Sets the value of each link to the minimum of the values of its feeders. Repeats this for all links until no
+    /// value changes. Sessions have the value `sessions`. The value of a feeding link is computed by `over` from the
+    /// index and the current value of that link. Without cycles of links, one pass in the order of the links is enough.
     fn lower<T: Ord + Copy>(&self, values: &mut [T], sessions: T, over: impl Fn(usize, T) -> T) {
         for _ in 0..=self.links.len() {
             let mut changed = false;
@@ -127,8 +127,8 @@ impl Network {
         least.chain(is_adrift.then_some(sessions)).min().unwrap_or(sessions)
     }
 
-    /// For networks without cycles of links: the time up to which all arrivals at a link are known. This time must
-    /// already be known for the links that feed the link.
+    /// For networks without cycles of links: computes the time up to which all arrivals at a link are known. The times
+    /// of the links that feed this link must already be computed.
     pub(super) fn feeders_known(&self, link: usize) -> Time {
         self.feeders_at(link, self.known, |feeding| self.links[feeding].known + self.least_delay(feeding))
     }

@@ -25,8 +25,8 @@ impl KnownBandwidth {
         self.0.written.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Called when the sender's retransmission timer expires: discards the bandwidth, and requests that the simulator
-    /// restart its measurement.
+    /// Called when the sender's retransmission timer expires. Discards the bandwidth, and asks the simulator to measure
+    /// the bandwidth anew.
     pub fn discard(&self) {
         self.take();
         self.0.discarded.store(true, Ordering::Relaxed);

@@ -196,8 +196,8 @@ impl Receiver {
         SackBlocks::new(places.filter_map(|place| self.held.get(place)).map(|held| (held.first, held.end)))
     }
 
-    /// Searches all ranges for those in which segments arrived most recently. Needed if a range in `recent` no longer
-    /// exists.
+    /// Searches all ranges for the ranges in which segments arrived most recently. This search is needed if a range in
+    /// `recent` no longer exists.
     fn search(&self) -> [Option<u64>; SackBlocks::MOST] {
         let mut found: [Option<&Held>; SackBlocks::MOST] = [None; SackBlocks::MOST];
         for held in &self.held {

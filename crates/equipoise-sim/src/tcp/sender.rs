@@ -45,7 +45,7 @@ pub struct Sender {
     /// Whether the sender last stopped because of the congestion window, and not because of the receive window or a
     /// lack of data.
     window_limited: bool,
-    /// Whether the next segment was delayed at the last attempt to send, by pacing or for the bandwidth measurement.
+    /// Whether pacing or the bandwidth measurement delayed the next segment at the last attempt to send.
     paced: bool,
     /// When the controller's timer last fired.
     timer_served: Option<Time>,
@@ -410,8 +410,7 @@ impl Sender {
         self.timeouts += 1;
         self.round_trips.back_off();
         let under_way = self.under_way();
-        // If the timer expires again for the same segment, this is not reported to the congestion control again (RFC
-        // 5681, Sec. 3.1).
+        // Only the first expiry of the timer for a segment is reported to the congestion control (RFC 5681, Sec. 3.1).
         if !self.timed_out {
             self.law.on_timeout(now.assume_clock(), self.flight_of_window(), under_way);
             self.timed_out = true;

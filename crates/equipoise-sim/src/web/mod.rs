@@ -33,8 +33,9 @@ pub struct WebParts {
     pub near: SenderConfig,
     /// The TCP configuration of the far host, for each connection.
     pub far: ReceiverConfig,
-    /// Creates the congestion control of a connection. The argument is the number of connections opened before. A
-    /// result of `None` is an error when the traffic is created. Later, the traffic skips the fetch instead.
+    /// Creates the congestion control of a connection. The argument is the number of connections opened before. If the
+    /// function returns `None` while the traffic is created, the result is [`WebTrafficError::NoLaw`]. If it returns
+    /// `None` for a later fetch, the traffic skips this fetch.
     pub law: Box<dyn FnMut(u64) -> Option<Law> + Send>,
 }
 
@@ -97,7 +98,7 @@ struct Requests(Arc<Mutex<Vec<Option<Request>>>>);
 
 impl Requests {
     fn lock(&self) -> MutexGuard<'_, Vec<Option<Request>>> {
-        // After each change the list is consistent, so it can still be used if another thread panicked with the lock.
+        // The list is consistent after each change. It can still be used if a thread panicked while it held the lock.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

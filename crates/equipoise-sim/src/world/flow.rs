@@ -45,8 +45,8 @@ pub struct PathLinks {
     pub forward: Vec<LinkId>,
     /// Links for the packets of the far endpoint, in order; empty for a route without delay.
     pub backward: Vec<LinkId>,
-    /// Changes of the path's state, with their times: for example, a network interface goes down. The near host is told
-    /// each change. Packets in flight still arrive.
+    /// Changes of the path's state, with their times: for example, a network interface goes down. The near host is
+    /// informed of each change. Packets in flight still arrive.
     pub changes: Vec<(Time, PathChange)>,
 }
 

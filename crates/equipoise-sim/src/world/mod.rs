@@ -45,8 +45,8 @@ pub enum FlowError {
     /// A stream or a path has no link.
     #[error("a stream must pass at least one link, and a path at least one in either direction")]
     NoLink,
-    /// No flow of this world has this number, or the flow has no endpoints of its own: a stream, or the second flow of
-    /// a duplex session.
+    /// No flow of this world has this number, or the flow is a stream or the second flow of a duplex session. These
+    /// flows have no endpoints of their own.
     #[error("flow {flow} is not one of this world's flows with two ends")]
     UnknownFlow {
         /// The number of the flow.

@@ -47,12 +47,12 @@ impl Seen {
         within.map(|(_, count)| *count as f64).sum::<f64>()
     }
 
-    /// Mean rate received on these paths between two times in s, in Mbit/s.
+    /// Mean rate in Mbit/s that is received on these paths from `from` to `to`, in s.
     fn goodput(&self, paths: &[u16], from: u64, to: u64) -> f64 {
         Self::sum(&self.received, paths, from, to) * PACKET.as_bits() as f64 / 1e6 / (to - from) as f64
     }
 
-    /// Mean one-way delay of the packets from a time in s on, in ms.
+    /// Mean one-way delay, in ms, of the packets from the time `from` (in s) on.
     fn mean_delay_ms(&self, from: f64) -> f64 {
         let delays: Moments =
             self.delays_s.iter().filter(|(at, _)| *at >= from).map(|(_, delay)| delay * 1e3).collect();

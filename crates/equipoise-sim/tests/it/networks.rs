@@ -113,8 +113,8 @@ proptest! {
     }
 }
 
-/// If this test fails, links process packets before all earlier packets are known. In this test, a session sends
-/// directly into the middle of another session's route.
+/// If this test fails, a link processes a packet although an earlier packet may still arrive at the link. In this test,
+/// a session sends directly into the middle of another session's route.
 #[test]
 fn guests_in_the_middle_of_a_way_are_waited_for() {
     let config = |delay| PipeConfig {

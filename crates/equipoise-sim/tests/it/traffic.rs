@@ -24,8 +24,8 @@ fn an_overload_loses_just_its_excess() {
 
 #[test]
 fn a_capacity_step_takes_hold_at_its_time() {
-    // 10 Mbit/s are less than the capacity of 15 Mbit/s, but more than the capacity of 5 Mbit/s from 10 s on. After
-    // 10 s, 625 packets per second are in excess.
+    // The stream sends 10 Mbit/s. The capacity is 15 Mbit/s at first, and 5 Mbit/s from 10 s on. After 10 s, 625
+    // packets per second are in excess.
     let capacity = Schedule::new(mbps(15.0), vec![(Span::from_secs(10), mbps(5.0))]);
     let (_, world) = single(Traffic::Constant, Schedule::constant(mbps(10.0)), link(capacity, 1000), 1, 20.0);
     let stats = world.link_stats(world.links().next().expect("a link")).expect("the only link");

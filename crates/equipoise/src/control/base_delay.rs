@@ -4,8 +4,8 @@ use crate::units::{Instant, SenderClock, Span};
 /// clock at departure. The part of a delay above this minimum is queueing delay.
 ///
 /// Source: RFC 6817, Sec. 2.4, 2.5: the minimum of each minute is kept, and the base is the minimum over the last
-/// `BASE_HISTORY` minutes. A longer route therefore shows in the base only after these minutes, and so does clock drift
-/// that lengthens the measured delay.
+/// `BASE_HISTORY` minutes. Therefore a longer route, or a clock drift that lengthens the measured delay, raises the
+/// base only after `BASE_HISTORY` minutes.
 ///
 /// What the source leaves open is our choice: a minute begins with its first sample. After ten minutes without a sample
 /// the base is unknown, and the next sample becomes the base. If the sender's clock is set back, the current minute

@@ -90,8 +90,9 @@ pub trait Controller: Send + Sync + fmt::Debug {
         None
     }
 
-    /// Sets the rate from `now` on, within the algorithm's limits, as if the algorithm had calculated it (RFC 8699,
-    /// Sec. 5.3.1, step 3 d). Ignored if [`calculated_rate`](Self::calculated_rate) is `None`.
+    /// Sets the rate from `now` on, within the algorithm's limits, as if the algorithm had calculated this rate (RFC
+    /// 8699, Sec. 5.3.1, step 3 d). If [`calculated_rate`](Self::calculated_rate) returns `None`, the call has no
+    /// effect.
     fn set_calculated_rate(&mut self, _now: Instant<SenderClock>, _rate: Rate) {}
 }
 

@@ -24,7 +24,8 @@ pub struct Rap {
     snapshot: Snapshot,
 }
 
-/// Weight of a new round-trip time in the smoothed one (RFC 6298, Sec. 2.3). Rejaie 1999, Sec. III smooths as TCP does.
+/// Weight of a new round-trip time in the smoothed round-trip time (RFC 6298, Sec. 2.3). Rejaie 1999, Sec. III smooths
+/// as TCP does.
 const NEW_ROUND_TRIP: f64 = 1.0 / 8.0;
 /// Maximum number of round trips that one report counts for. There is a maximum because a report after a long silence
 /// says little about the path during the silence. The value is our choice.

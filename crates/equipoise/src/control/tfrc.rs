@@ -7,14 +7,13 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 /// Source: RFC 5348, Sec. 3.1 for the equation, Sec. 4.3 for the rate, Sec. 5.2 to 5.4 for loss events and their mean
 /// interval, Sec. 6.3.1 for the first interval. An ECN mark counts as a loss event, like a loss (Sec. 5.1).
 ///
-/// What the source leaves open is our choice. Loss events are found at the sender, from reports (RFC 5348, Sec. 7
-/// allows this): a report with loss is one event, unless the last event began within a round trip. An event is assumed
-/// to be in the middle of the packets of its report. Reports should arrive about once per round trip. If they are
-/// further apart, several events count as one and the rate is too high. In the maximum receive rate of Sec. 6.3.1, a
-/// receive rate above the allowed rate counts as the allowed rate, because the receive rate looks too high if two
-/// reports arrive together. In the equation, the retransmission timeout `t_RTO` is four round trips, and the number of
-/// packets per acknowledgement, `b`, is 1. There is no restart after an idle period and no oscillation prevention (Sec.
-/// 4.5).
+/// What the source leaves open is our choice. The sender finds loss events from reports (RFC 5348, Sec. 7 allows this).
+/// A report with loss begins a new event if the last event began more than a round trip ago. An event is assumed to be
+/// in the middle of the packets of its report. Reports should arrive about once per round trip. If reports are further
+/// apart, several events count as one and the rate is too high. In the maximum receive rate of Sec. 6.3.1, a receive
+/// rate above the allowed rate counts as the allowed rate, because the receive rate looks too high if two reports
+/// arrive together. In the equation, the retransmission timeout `t_RTO` is four round trips, and the number of packets
+/// per acknowledgement, `b`, is 1. There is no restart after an idle period and no oscillation prevention (Sec. 4.5).
 #[derive(Clone, Debug)]
 pub struct Tfrc {
     limits: RateLimits,
@@ -29,7 +28,7 @@ pub struct Tfrc {
     snapshot: Snapshot,
 }
 
-/// Weight of the old smoothed round-trip time in the new one (RFC 5348, Sec. 4.3).
+/// Weight of the old smoothed round-trip time in the new smoothed round-trip time (RFC 5348, Sec. 4.3).
 const OLD_ROUND_TRIP: f64 = 0.9;
 /// Minimum of the receive rate from which the first loss interval is computed, in packets per round trip (RFC 5348,
 /// Sec. 6.3.1).

@@ -169,10 +169,11 @@ mod tests {
         gives(TrafficAccumulation::accumulated(), &cases);
     }
 
-    /// 25 of 125 packets/s are lost in the network, 5 per interval, and the buffer stays at 3 packets. By the paper's
-    /// formula, the accumulation is 3 + 5 + 5 = 13, as if the lost packets were still to arrive. In each interval the
-    /// bias moves towards -10 by a tenth of the difference, so the accumulation is 3 + 10 * 0.9^k in interval k,
-    /// counted from 0.
+    /// In each interval, 25 packets are sent, 5 of them are lost in the network, and the buffer stays at 3 packets. The
+    /// paper's formula treats lost packets as packets that will still arrive. It counts the 5 packets twice: as the
+    /// bottleneck's queue, and as packets that entered and were not delivered. So the accumulation is 3 + 5 + 5 = 13.
+    /// In each interval, the bias moves towards -10 by a tenth of the difference. So the accumulation in interval k,
+    /// counted from 0, is 3 + 10 * 0.9^k.
     #[test]
     fn the_adaptive_estimator_learns_that_lost_packets_do_not_come() {
         let lossy = Traffic { service: 100.0, ..GROWING };

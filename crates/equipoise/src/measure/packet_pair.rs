@@ -7,8 +7,8 @@ use crate::units::{Instant, Rate, ReceiverClock, SenderClock, Size};
 /// sent as a pair.
 ///
 /// Our addition: a packet of cross traffic between the two packets widens the gap, and a queue after the bottleneck
-/// narrows it. The median of the last [`PacketPairs::KEPT`] pairs is robust against both if they affect fewer than half
-/// of the pairs.
+/// narrows the gap. The median of the last [`PacketPairs::KEPT`] pairs is robust against these two effects if they
+/// change the gaps of fewer than half of the pairs.
 #[derive(Clone, Debug)]
 pub struct PacketPairs {
     last: Option<(u64, Instant<SenderClock>, Instant<ReceiverClock>)>,

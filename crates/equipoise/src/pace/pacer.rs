@@ -73,8 +73,8 @@ impl<C> Pacer<C> {
         self.rate
     }
 
-    /// Sets the rate. The new rate already applies to the gap after the last packet. As before, this gap is shorter if
-    /// lost time must be recovered, and the gap ends no earlier than [`rested_until`](Self::rested_until).
+    /// Sets the rate. The new rate already applies to the gap after the last packet. The gap is shorter than the rate
+    /// demands if lost time must be recovered. The gap ends no earlier than [`rested_until`](Self::rested_until).
     pub fn set_rate(&mut self, rate: Rate) {
         if rate != self.rate {
             (self.rate, self.rate_is_new) = (rate, true);
@@ -131,8 +131,8 @@ impl<C> Pacer<C> {
         self.rest();
     }
 
-    /// If the next packet was due before `rested`, when there was nothing to send, moves its due time to `rested`. Then
-    /// there is no lost time to recover.
+    /// Until `rested`, there was nothing to send. If the next packet is due before `rested`, moves its due time to
+    /// `rested`, and forgets the lost time.
     fn rest(&mut self) {
         if let (Some(rested), Some(next)) = (self.rested, &mut self.next)
             && next.0 < rested
@@ -197,7 +197,7 @@ mod tests {
         assert_eq!(pacer.poll(stalled), Readiness::At(stalled + Span::from_micros(875)));
     }
 
-    /// 68 ms are lost, and 10 ms of them recovered: each of 80 gaps is an eighth of 1 ms shorter.
+    /// 68 ms are lost. The pacer recovers 10 ms of this time, because it shortens each of 80 gaps by 1/8 ms.
     #[test]
     fn lost_time_is_made_up_for_within_bounds_and_without_a_burst() {
         let mut pacer = Pacer::new(Rate::from_bps(8_000_000));
@@ -345,7 +345,8 @@ mod tests {
                 let gap = Rate::from_bps(mbps * 1_000_000).time_to_send(PACKET).unwrap();
                 let eighth = Span::from_nanos(gap.as_nanos() / 8);
                 if let Some(previous) = previous {
-                    // The gap after a late packet can be shorter, because the schedule is kept. It is never negative.
+                    // The gap after a late packet can be shorter than `gap`, because the schedule is kept. The gap is
+                    // never negative.
                     prop_assert!(now - previous >= Span::ZERO);
                 }
                 let anew = pacer.on_departure(now, PACKET);

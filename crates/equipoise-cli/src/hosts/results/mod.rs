@@ -76,7 +76,7 @@ impl Tally {
         }
     }
 
-    /// Returns the totals of the session, which ended at the time `at`, counted from its start.
+    /// Returns the totals of the session. `at` is the time from the session's start to its end.
     pub(crate) fn finish(self, at: Span) -> End {
         match self {
             Self::Sent(tally) => End::Sent(Box::new(tally.finish(at))),

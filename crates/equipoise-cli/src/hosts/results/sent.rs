@@ -24,7 +24,7 @@ pub(crate) struct SendInterval {
     /// Share of packets lost, from 0 to 1, according to the last report.
     pub(crate) fraction_lost: Option<f64>,
     /// Share of marked packets among the ECN-capable packets that arrived, from 0 to 1, according to the last report.
-    /// Omitted if no such packet arrived.
+    /// Omitted if no ECN-capable packet arrived.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) fraction_marked: Option<f64>,
     pub(crate) packets: u64,
@@ -293,7 +293,7 @@ impl SendTally {
         closed
     }
 
-    /// Returns the totals of the session, which ended at the time `at`, counted from its start.
+    /// Returns the totals of the session. `at` is the time from the session's start to its end.
     pub(crate) fn finish(mut self, at: Span) -> SendEnd {
         let paths = std::mem::take(&mut self.paths).into_iter().map(|path| {
             let end = path.tally.finish(at);
@@ -325,8 +325,8 @@ impl SendTally {
 impl SendInterval {
     /// Computes the values of the session from the values of its paths. Delay, loss and ECN marks are means weighted by
     /// the number of packets of each path. The round-trip time is the maximum, and the number of lost packets is the
-    /// sum. The session has no deviation of the delay, because it would include the differences between the paths'
-    /// delays.
+    /// sum. No deviation of the delay is computed, because the deviation would include the differences between the
+    /// paths' delays.
     fn pool(&mut self) {
         let mean = |of: fn(&Self) -> Option<f64>| {
             let known = self.paths.iter().filter_map(|path| Some((of(&path.interval)?, path.interval.packets as f64)));

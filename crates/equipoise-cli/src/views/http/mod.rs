@@ -32,9 +32,9 @@ const MOST_FOLLOWERS: usize = 16;
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Interval at which a waiting thread checks whether it must end.
 const LOOK: Duration = Duration::from_millis(100);
-/// Maximum time for which the server, when it is dropped, waits until the pages have received the last events. Most
-/// pages receive them at once. On a busy machine, the connections' threads may have to wait, because their priority is
-/// low.
+/// When the server is dropped, it waits at most this time until the pages have received the last events. Most pages
+/// receive these events at once. On a busy machine, the connections' threads may have to wait, because their priority
+/// is low.
 const FAREWELL: Duration = Duration::from_secs(3);
 /// The server sends a line to a page after this time without events, to show that the server is still running.
 const HEARTBEAT: Duration = Duration::from_secs(10);

@@ -102,8 +102,8 @@ impl Point for (f64, f64, f64) {
 }
 
 /// Returns all points if there are at most four per column on average. Otherwise, returns the first, smallest, largest
-/// and last measured point of each column, so that the line looks the same. A gap then remains only if a column has
-/// points but none of them was measured.
+/// and last measured point of each column, so that the line looks the same. Points that were not measured
+/// are gaps in the line. A gap remains only where a column has points but none of them was measured.
 pub(super) fn bounded<P: Point>(points: &[P], axis: &Axis, columns: usize) -> Vec<P> {
     if points.len() <= PER_COLUMN * columns {
         return points.to_vec();

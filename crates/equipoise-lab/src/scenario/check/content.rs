@@ -58,7 +58,7 @@ impl Check<'_> {
         Ok((rate, length))
     }
 
-    /// Returns the rate of a source of a kind that needs a rate.
+    /// Returns the rate of the source `raw`, whose kind needs a rate.
     pub(super) fn rate_of<'r>(&self, raw: &'r RawSource) -> Result<&'r Spanned<Value>, ScenarioError> {
         let missing = || Problem::NoRate { kind: raw.kind.get_ref().clone() };
         raw.rate.as_ref().ok_or_else(|| self.wrong("kind", raw.kind.span(), missing()))

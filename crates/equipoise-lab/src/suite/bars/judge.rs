@@ -32,8 +32,8 @@ const AS_FAST: f64 = 0.95;
 /// For `Limit::NotBehindOthers`: another law is ahead of ours if its value (a share) exceeds ours by more than this
 /// number, unless its queue is much longer (see [`QUEUE_RATIO`]).
 const AHEAD: f64 = 0.05;
-/// For `Limit::NotBehindOthers`: another law does not count as ahead of ours if its 95th percentile of queueing delays
-/// is at least this multiple of ours.
+/// For `Limit::NotBehindOthers`: another law does not count as ahead of our law if its 95th percentile of queueing
+/// delays is at least this many times the 95th percentile of our law.
 const QUEUE_RATIO: f64 = 2.0;
 
 /// Returns the results of all bars (pass criteria) of the variants that ran, in order.
@@ -126,8 +126,8 @@ fn single(run: &[(Measure, Vec<f64>)], measure: Measure) -> Option<f64> {
     values(run, measure).first().copied()
 }
 
-/// Returns the worst mean of a measure that can have several values in each run, such as one for each phase. Each of
-/// these values is averaged over the runs.
+/// A measure can have several values in each run, such as one for each phase. Each of these values is averaged over the
+/// runs. Returns the worst of these means.
 fn worst(limit: Limit, law: &Found<'_>, measure: Measure) -> Option<Estimate> {
     let count = law.runs.iter().map(|run| values(run, measure).len()).max().unwrap_or(0);
     let of_place = |place| Estimate::of(law.runs.iter().map(|run| values(run, measure).get(place).copied()));

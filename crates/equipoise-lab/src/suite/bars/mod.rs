@@ -41,10 +41,10 @@ pub const QUICK_RUNS: u32 = 3;
 /// seeds are different.
 pub const SEED: u64 = 2001;
 
-/// Returns the variants with these names. A name is that of a case, such as "5.1" or "loss", or of a single variant,
-/// such as "5.1/50ms-link". Without names, returns all variants. If `is_quick` is set, only the first variant of a case
-/// is returned, unless another variant is named. If the bars of a returned variant compare it with a second variant,
-/// the second variant is returned too.
+/// Returns the variants with these names. Each name is the name of a case, such as "5.1" or "loss", or of a single
+/// variant, such as "5.1/50ms-link". Without names, returns the variants of all cases. If `is_quick` is set, a case has
+/// only its first variant, and single variants can still be named. If the bars (pass criteria) of a returned variant
+/// compare this variant with a second variant, the second variant is returned too.
 ///
 /// # Errors
 /// [`SuiteError::UnknownCase`] and [`SuiteError::UnknownVariant`], which suggest the most similar name.

@@ -68,7 +68,7 @@ const MOST_SENT: f64 = 2.0;
 /// Length of the window over which the minimum queueing delay is taken, and the time for which this minimum may be
 /// above the target.
 const STANDING: Span = Span::from_secs(5);
-/// Time from which the flows must have similar rates, since the run's start.
+/// From this time after the run's start, the flows must have similar rates.
 const EQUAL_FROM: Span = Span::from_secs(30);
 /// Largest allowed share of one flow in the total rate of two flows.
 const MOST_SHARE: f64 = 0.6;

@@ -23,9 +23,9 @@ fn a_number_is_protected_once() {
         assert_eq!(wire[2..4], sequence.to_be_bytes(), "plain SRTP: the number is the packet's own");
         assert_eq!((receiver.unprotect(&wire, &mut plain), &plain), (Ok(()), &media(SSRC, sequence)));
     }
-    // 100, 103 and 1123 were used. The sender does not remember whether 99 and 0 were used, because they are more than
-    // 1023 older than 1123, the newest number. The last number differs from 1123 by 32768, so it could be older or
-    // newer.
+    // 100, 103 and 1123 were used. 1123 is the newest number. The sender does not remember whether 99 and 0 were used,
+    // because 1123 exceeds both numbers by more than 1023. The last number of the list differs from 1123 by 32768, so
+    // it could be older or newer than 1123.
     for sequence in [100, 103, 1123, 99, 0, 1123 + (1 << 15)] {
         let repeated = ProtectError::Repeated { ssrc: SSRC, sequence };
         assert_eq!(sender.protect(&media(SSRC, sequence), &mut wire), Err(repeated));

@@ -221,8 +221,8 @@ fn an_opening_that_was_disturbed_is_begun_anew() {
     }
 }
 
-/// If this test fails, a forged cookie request prevents a handshake: a client of the library accepts the first cookie
-/// request that it receives.
+/// The DTLS library's client accepts the first cookie request that it receives, even a forged one. If this test fails,
+/// a forged cookie request prevents a handshake.
 #[test]
 fn a_forged_request_for_a_cookie_delays_an_opening_and_does_not_prevent_it() {
     let mut is_first = true;

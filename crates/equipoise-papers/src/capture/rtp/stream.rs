@@ -42,8 +42,8 @@ pub struct RtpStream {
     pub rate_bps: Option<f64>,
     /// Interarrival jitter; `null` if the media clock is not known.
     pub jitter: Option<Jitter>,
-    /// One-way delays from the interface that captured the stream first to `interface`; `null` if both are the same, or
-    /// if no delay was measured.
+    /// One-way delays from the first interface that captured the stream to `interface`; `null` if these are the same
+    /// interface, or if no delay was measured.
     pub delay: Option<Delays>,
     /// The values of each second in which packets were received.
     pub seconds: Vec<Second>,
@@ -90,8 +90,8 @@ pub struct Second {
     pub rate_bps: f64,
     /// The last jitter estimate in the second, in seconds; `null` if there is none.
     pub jitter_s: Option<f64>,
-    /// Mean delay of the packets in the second, measured as for [`RtpStream::delay`], in seconds; `null` if no delay was
-    /// measured.
+    /// Mean delay of the packets in the second, measured as for [`RtpStream::delay`], in seconds; `null` if no delay
+    /// was measured.
     pub delay_mean_s: Option<f64>,
 }
 

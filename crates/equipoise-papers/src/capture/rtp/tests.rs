@@ -100,7 +100,7 @@ fn what_two_interfaces_saw_has_delays() {
 }
 
 /// A packet is sent twice, and the network delivers its first copy before the second copy is sent. If the test fails,
-/// the analysis gives the interface at the sender a delay from the interface at the receiver.
+/// the analysis reports a delay from the receiver's interface to the sender's interface.
 #[test]
 fn the_interface_that_saw_a_stream_first_has_no_delay_even_if_a_packet_comes_again() {
     let packet = |at_ms: i64, interface, sequence| Packet {

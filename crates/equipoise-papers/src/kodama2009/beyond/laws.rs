@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use equipoise_lab::scenario::Override;
 
-/// Shown instead of a figure's number for claims that the thesis does not make.
+/// Label of claims that the thesis does not make. For other claims, the label is the number of a figure.
 pub(super) const OURS: &str = "ours";
 /// Name of the bottleneck link in all scenarios of these experiments.
 pub(super) const BOTTLENECK: &str = "E0-E1";

@@ -1,5 +1,5 @@
-//! Experiments beyond the thesis: noise awareness and self-induced oscillation in other control laws, other control
-//! laws in the thesis's scenarios, and other control laws in competition with Symbiosis.
+//! Experiments beyond the thesis, with control laws other than Symbiosis: with noise awareness, with self-induced
+//! oscillation, in the thesis's scenarios, and in competition with Symbiosis.
 
 mod join;
 mod laws;

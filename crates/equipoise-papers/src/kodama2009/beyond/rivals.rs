@@ -49,7 +49,7 @@ impl Case {
     /// Runs the case, and returns the share of Symbiosis in the total goodput, in percent.
     fn share(&self, lab: &Lab<'_>, runs: u32) -> Result<Option<Estimate>, SimError> {
         let round_trip_ms = f64::from(self.round_trip_ms);
-        // In each direction, the access links have 10 ms of the path's delay. The bottleneck has the rest.
+        // In each direction, the access links delay packets by 10 ms. The bottleneck has the rest of the path's delay.
         let delay = self.round_trip_ms / 2 - 10;
         let buffer = (PACKETS_A_MS * round_trip_ms * self.buffer).round();
         let joins = |place: f64| {

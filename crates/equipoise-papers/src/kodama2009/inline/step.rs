@@ -24,8 +24,8 @@ pub(super) const STEP: Spec = Spec::new(
 )
 .unit("round trips");
 
-/// Returns whether a setting is used for the claim about a step of the cross traffic from 70 to 30 %. The connection's
-/// receive window then allows all of the bandwidth that is available before the step.
+/// Returns whether a setting is used for the claim about a step of the cross traffic from 70 to 30 %. In such a
+/// setting, the connection's receive window allows all of the bandwidth that is available before the step.
 pub(super) fn is_stepped(setting: &Setting) -> bool {
     setting.path.capacity >= 100 && setting.own == Own::Limited(100) && setting.load == 70
 }

@@ -43,8 +43,8 @@ struct Law<C> {
 }
 
 /// If a dropping state begins less than this number of intervals after `drop_next`, CoDel resumes about the previous
-/// drop frequency (RFC 8289, Sec. 5.5): `count` starts with its rise in the previous dropping state. If this rise was 1
-/// or less, `count` starts with 1.
+/// drop frequency (RFC 8289, Sec. 5.5): `count` starts with the number by which it rose in the previous dropping state.
+/// If this number is 1 or less, `count` starts with 1.
 const MEMORY_INTERVALS: i64 = 16;
 
 impl<C> Law<C> {

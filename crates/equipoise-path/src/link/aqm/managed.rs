@@ -20,8 +20,8 @@ pub(in crate::link) struct ManagedQueue<C, P, S> {
     limit: QueueLimit,
     queue: AnyQueue<C, P>,
     origin: Instant<C>,
-    /// From this time on, the service is free for the next packet. If the queue and the service are idle when a packet
-    /// arrives, this is set to the arrival time.
+    /// From this time on, the service is free for the next packet. If a packet arrives while the queue is empty and the
+    /// service is idle, `free_at` is set to the arrival time.
     free_at: Instant<C>,
     /// Total time before `free_at` in which no packet was queued or in service, in nanoseconds.
     idle_ns: u64,

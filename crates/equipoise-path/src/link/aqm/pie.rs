@@ -68,8 +68,8 @@ impl Law {
         self.allowance = (self.allowance - self.pie.update).max(Span::ZERO);
     }
 
-    /// Whether to drop a packet that arrives when `bytes` are queued; `drawn` is a random number from 0 to 1
-    /// (`drop_early`).
+    /// Whether to drop a packet that arrives when `bytes` are queued (`drop_early`). `drawn` is a random number from 0
+    /// to 1.
     fn drops(&mut self, delay: Span, bytes: Size, drawn: f64) -> bool {
         let half = Span::from_nanos(self.pie.target.as_nanos() / 2);
         if self.probability == 0.0 && delay < half && self.before < half {

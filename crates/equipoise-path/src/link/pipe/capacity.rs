@@ -48,14 +48,14 @@ impl Capacity {
         }
     }
 
-    /// `offered` divided by what the bottleneck can transmit from `from` to `to`, both since the origin. `None` if the
-    /// capacity is zero or unlimited.
+    /// `offered` divided by the data that the bottleneck can transmit from `from` to `to`. These two times are counted
+    /// from the origin. `None` if the capacity is zero or unlimited.
     pub fn load(&self, from: Span, to: Span, offered: Size) -> Option<f64> {
         self.bits(from, to).filter(|bits| *bits > 0.0).map(|bits| offered.as_bits() as f64 / bits)
     }
 
-    /// Transmission time of a packet of `size` at the rate that the capacity has `elapsed` after the start of its
-    /// schedule. For a trace, its mean rate is used. Zero if the capacity is unlimited or the rate is zero.
+    /// Transmission time of a packet of `size`, at the rate that applies at the time `elapsed` since the start of the
+    /// schedule. For a trace, the mean rate is used. Zero if the capacity is unlimited or the rate is zero.
     pub(super) fn serialisation(&self, elapsed: Span, size: Size) -> Span {
         let rate = match self {
             Self::Unlimited => return Span::ZERO,

@@ -61,7 +61,7 @@ const REORDERING: u64 = 3;
 const QUEUE: u64 = 4;
 
 impl<C, P: Clone + Queued> Pipe<C, P> {
-    /// An empty path. The time steps and traces of the configuration start at `origin`.
+    /// Creates an empty path. The schedules and traces in the configuration start at `origin`.
     ///
     /// # Errors
     /// [`PipeError`] if the configuration is invalid.

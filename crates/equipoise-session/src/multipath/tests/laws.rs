@@ -102,8 +102,8 @@ fn over(total: Total, split: &str, ways: &[Way], mut loses: impl FnMut(&Passing)
     Bench::between(config(Some(FORMAT)), paths, (total, scheduler(split, &[])), Box::new(network))
 }
 
-/// Returns the rate in Mbit/s at which media arrived on a path between two times in s, and the mean of the delay minus
-/// `millis`, in ms.
+/// Returns two values for the media on a path that arrived within `seconds`: the rate in Mbit/s, and the mean delay in
+/// ms, minus `millis`.
 fn arrived(bench: &Bench, path: u16, seconds: [u64; 2], millis: u64) -> (f64, f64) {
     let (mut bits, mut packets, mut queued) = (0, 0u32, 0.0);
     for (at, on, event) in &bench.events {
@@ -175,7 +175,7 @@ fn where_a_path_loses_capacity_its_law_alone_goes_down() {
 }
 
 /// If this test fails, the failure of one path affects the other path, or a path that is usable again starts at a rate
-/// that no report proves.
+/// that no report has shown to be possible.
 #[test]
 fn a_dead_path_leaves_the_other_alone_and_begins_anew_from_below() {
     let dead = |passing: &Passing| passing.path == 0 && (15_000..25_000).contains(&passing.millis);

@@ -124,8 +124,8 @@ fn a_path_that_is_down_lowers_no_other_but_after_no_path_the_rate_is_low() {
         bench.events.iter().filter_map(of).collect::<Vec<_>>()
     };
     let before = rates(&bench, 0, 9000);
-    // Before path 1 went down, path 0 carried half of the session's rate. The session may send at up to twice the rate
-    // that arrives, so the session's rate stays the same.
+    // When path 1 goes down, half of the session's rate still arrives over path 0. The session may send at up to twice
+    // the rate at which data arrives, so it keeps its rate.
     assert!(before.iter().all(|rate| *rate > 3_900_000), "{before:?}");
     assert!(bench.sent_on(0, 4000, 9000).abs_diff(5 * 500) <= 3, "it carries all");
     bench.change(0, PathChange::Down);

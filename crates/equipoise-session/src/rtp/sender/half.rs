@@ -16,8 +16,8 @@ pub(in crate::rtp) struct Draft {
 }
 
 impl Sender {
-    /// Turns the sender into the sending role of an endpoint that also receives. Its requests and regular reports are
-    /// sent in the endpoint's datagrams. The timer of the regular reports is returned.
+    /// Turns the sender into the sending role of an endpoint that also receives. The endpoint's datagrams then carry
+    /// the sender's requests and regular reports. Also returns the timer of the regular reports.
     pub(in crate::rtp) fn into_half(mut self) -> (Self, CompoundTimer<SenderClock>) {
         let mut timer = CompoundTimer::new(0);
         core::mem::swap(&mut timer, &mut self.compound);
@@ -46,7 +46,8 @@ impl Sender {
         self.exchange.on_unreachable();
     }
 
-    /// Whether media was sent since the second-last report request was due, or a circuit breaker has stopped the media.
+    /// Returns true if media was sent since the second-last report request was due, or if a circuit breaker has stopped
+    /// the media.
     pub(in crate::rtp) const fn is_active(&self) -> bool {
         self.breakers.has_stopped() || self.packetiser.next_sequence() != self.turns[0]
     }

@@ -110,8 +110,8 @@ impl Iterator for Symbols {
     }
 }
 
-/// The status symbol of a packet in a transport-wide report, and its arrival time delta in units of 250 µs; zero if the
-/// symbol has no delta.
+/// The status symbol of a packet in a transport-wide report, and the packet's arrival time delta in units of 250 µs.
+/// The delta is zero if the symbol has no delta.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Mark {
     pub(super) symbol: Symbol,

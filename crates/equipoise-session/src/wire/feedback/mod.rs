@@ -69,7 +69,8 @@ impl ArrivalTime {
 /// feedback.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ArrivalReport<I> {
-    /// Synchronisation source of the packets; in transport-wide feedback, that of any stream of the transport.
+    /// Synchronisation source of the packets. In transport-wide feedback, it is the source of any stream of the
+    /// transport.
     pub ssrc: u32,
     /// When the report was made; `None` if the format does not contain this time.
     pub made: Option<Instant<ReceiverClock>>,

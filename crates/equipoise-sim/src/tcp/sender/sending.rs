@@ -21,13 +21,13 @@ pub(super) enum Next {
 /// Maximum number of new segments that duplicate acknowledgements allow beyond the window before a recovery (RFC 3042,
 /// Sec. 2).
 const LIMITED_TRANSMIT: u64 = 2;
-/// Pacing rate in slow start of a sender that measures bandwidth, as a multiple of one window per round-trip time. The
+/// In slow start, a sender that measures bandwidth is paced at this multiple of one window per round-trip time. The
 /// value is that of Linux.
 const SLOW_START_GAIN: f64 = 2.0;
-/// Pacing rate after slow start of a sender that measures bandwidth, as a multiple of one window per round-trip time.
-/// It is above 1, so that the window limits the rate. The value is our choice. With the value of Linux, 1.2, a sender
-/// is silent for a sixth of each round-trip time. Other connections that measure bandwidth mistake this silence for
-/// free capacity.
+/// After slow start, a sender that measures bandwidth is paced at this multiple of one window per round-trip time. The
+/// multiple is above 1, so that the window limits the rate. The value is our choice. With the value of Linux, 1.2, a
+/// sender is silent for a sixth of each round-trip time. Other connections that measure bandwidth mistake this silence
+/// for free capacity.
 const PACING_GAIN: f64 = 1.05;
 
 impl Sender {

@@ -247,7 +247,8 @@ fn a_block_of_everything_is_clipped_to_what_is_under_way() {
     talk.sends(0..5).after(100).sack(0, &[(1, u64::MAX), (u64::MAX, 0), (0, 0)]);
     // Segments 1 to 4 count as arrived. The window is three segments; one of them is the retransmission.
     talk.sends([0, 5, 6]);
-    // The SACK block up to `u64::MAX` must have no effect on segments 5 and 6, which were sent after it.
+    // The SACK block up to `u64::MAX` arrived before segments 5 and 6 were sent, so these segments must not count as
+    // acknowledged by this block.
     talk.sack(0, &[(1, 5)]).is_quiet();
     talk.ack(u64::MAX).is_quiet();
     assert_eq!(talk.stats().acknowledged, 0);

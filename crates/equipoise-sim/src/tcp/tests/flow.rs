@@ -113,8 +113,8 @@ fn a_closed_window_is_probed_with_one_segment() {
     talk.hears(ack(5, 9)).sends([5]);
 }
 
-/// The restart after idleness of RFC 5681, Sec. 4.1: with one segment every 2 s, the sender is idle for longer than the
-/// retransmission timeout of 1 s.
+/// RFC 5681, Sec. 4.1: an idle time longer than the retransmission timeout restarts the window. In this test, the
+/// application supplies one segment every 2 s, and the timeout is 1 s.
 #[test]
 fn the_window_begins_anew_after_idleness_where_that_is_asked_for() {
     for (idle_restart, told) in [(true, vec![Told::Restart { window: 7.0 }; 2]), (false, vec![])] {

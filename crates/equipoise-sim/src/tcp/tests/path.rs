@@ -94,8 +94,8 @@ impl Path {
         if stats.timeouts != self.last_timeout.0 {
             self.last_timeout = (stats.timeouts, self.now);
         }
-        // Nothing is checked for `2 * DELAY` after a timeout: segments that the timeout marked as lost may still be on
-        // the path.
+        // For `2 * DELAY` after a timeout, nothing is checked, because segments that the timeout marked as lost may
+        // still be on the path.
         let settled = stats.timeouts == 0 || self.now - self.last_timeout.1 > DELAY + DELAY;
         let after = self.data_under_way();
         if settled && after > (before + 1).max(stats.window as u64 + self.beyond) {

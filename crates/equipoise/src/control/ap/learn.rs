@@ -122,8 +122,8 @@ impl Learner {
         self.push_mbps = 0.0;
     }
 
-    /// Returns the inverse of the variance of the prior for b, the coefficient of response. If the reports indicate a
-    /// larger b than the configured one, this variance is larger, so that the configured b counts less.
+    /// Returns the inverse of the variance of the prior for b, the coefficient of response. If the reports indicate
+    /// that b is above the configured b, the variance grows, so that the configured b counts less.
     fn known_before(&self) -> f64 {
         let heard = (self.answers / self.information).min(self.given * BOUNDS.1);
         let deviation = GIVEN_WITHIN * heard.max(self.given);

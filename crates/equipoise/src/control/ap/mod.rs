@@ -70,9 +70,11 @@ pub fn step_mbps(target_s: f64, mean_s: f64, variance_s2: f64, response: f64) ->
 /// follows the tangent of this curve instead.
 ///
 /// For a headroom of h packets/s at the bottleneck, the mean delay is `1 / (2h)` plus a constant (Waki 2013, Eq. 7). So
-/// if the target exceeds the mean by E seconds, the step changes the headroom from h to `h / (1 + 2hE)`. For small E
-/// this is Eq. 15, and no step up is larger than the headroom. Returns `None` if the headroom is not finite, or if the
-/// mean exceeds the target by at least `1 / (2h)`: no headroom, however large, would bring it to the target.
+/// if the target exceeds the mean by E seconds, the step changes the headroom from h to `h / (1 + 2hE)`. For small E,
+/// the step equals the step of Eq. 15. A step that raises the rate is smaller than the headroom.
+///
+/// Returns `None` if the headroom is not finite, or if the mean exceeds the target by at least `1 / (2h)`. In the
+/// second case, no headroom, however large, brings the mean to the target.
 pub fn curve_step_mbps(target_s: f64, mean_s: f64, headroom_mbps: f64, packet: Size) -> Option<f64> {
     let per_mbps = md1::packets_per_s_per_mbps(packet);
     let left = 1.0 + 2.0 * headroom_mbps * per_mbps * (target_s - mean_s);

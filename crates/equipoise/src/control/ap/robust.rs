@@ -224,8 +224,8 @@ impl Ap {
     /// Returns the weight of a report in the filtered mean, from 0 to 1. With this weight, the noise of the reports
     /// moves the rate by the configured `unrest`, which is a share of the headroom.
     ///
-    /// A mean filtered with weight w has w / (2 - w) of the variance of a single report. If the headroom is h packets/s,
-    /// a small error of E seconds in the mean delay moves the rate by the share 2hE of the headroom.
+    /// A mean filtered with weight w has w / (2 - w) of the variance of a single report. If the headroom is h
+    /// packets/s, a small error of E seconds in the mean delay moves the rate by the share 2hE of the headroom.
     fn weight(&self, path: &Path) -> f64 {
         let headroom = self.headroom_mbps(path);
         let noise = 2.0 * headroom * md1::packets_per_s_per_mbps(self.config.packet) * libm::sqrt(path.surprise_s2);
@@ -356,8 +356,8 @@ impl Ap {
         } else if queue_s > target_s || interval.lost() > sent as f64 / 2.0 {
             self.decide(rate, Reason::NoStatistics, None);
         } else {
-            // The queue is within the target, so the rate may rise. If few packets were sent, the rate may double at
-            // any report interval, because few packets do no harm and delay statistics need more of them.
+            // The queue is within the target, so the rate may rise. If few packets were sent, the rate may double even
+            // if the report interval is long: few packets do no harm, and delay statistics need more packets.
             let (next, reason) = self.raised_with_care(now, (2.0 * rate, Reason::NoStatistics), sent > FEW);
             self.decide(next, reason, None);
         }

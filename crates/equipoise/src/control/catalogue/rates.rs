@@ -14,8 +14,8 @@ use crate::units::Size;
 pub struct RateContext {
     /// Size of the session's IP packets.
     pub packet: Size,
-    /// The shared cell to which a simulator or a link emulator writes the load of the bottleneck. In other sessions, it
-    /// stays empty.
+    /// The shared cell to which a simulator or a link emulator writes the load of the bottleneck. The cell stays empty
+    /// in a session over a real network.
     pub load: PathLoad,
 }
 

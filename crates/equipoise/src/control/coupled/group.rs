@@ -208,7 +208,7 @@ impl FlowGroup {
         self.flows.iter().filter(|member| member.sent.is_some())
     }
 
-    /// Pauses flows that have sent nothing for longer than [`Self::IDLE`]. Returns whether there were any.
+    /// Pauses flows that have sent nothing for longer than [`Self::IDLE`]. Returns whether it paused a flow.
     fn pause(&mut self, now: Instant<SenderClock>) -> bool {
         let is_idle = |sent: &mut Instant<SenderClock>| now - *sent > Self::IDLE;
         let mut any = false;

@@ -135,9 +135,9 @@ fn happenings() -> impl Strategy<Value = Vec<(u8, usize, u64, Option<u64>, i64)>
 }
 
 proptest! {
-    /// The shares are max-min fair after any events. No share exceeds the flow's desired rate. The whole sum is
-    /// assigned, unless the desired rate limits every flow. The quotient of share and priority is equal for all
-    /// unlimited flows. For a limited flow, the quotient is not larger than for an unlimited flow.
+    /// The shares are max-min fair after any events. No share exceeds the flow's desired rate. The shares add up to the
+    /// group's total rate, unless the desired rates limit all flows. The quotient of share and priority is equal for
+    /// all unlimited flows. For a limited flow, the quotient is not larger than for an unlimited flow.
     #[test]
     fn shares_are_a_water_level(conservative: bool, happenings in happenings()) {
         let priorities = [0.01, 1.0, 2.0, 8.0, 100.0];

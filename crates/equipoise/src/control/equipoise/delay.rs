@@ -75,8 +75,8 @@ const INTEGRAL: f64 = 1.0 / 0.9;
 /// time from a decision to the report on it.
 const PROPORTIONAL: f64 = 1.4;
 const MOST_PROPORTIONAL: f64 = 1.1;
-/// `GROWTH` is the logistic growth towards the rate of packet trains, and `BLIND_GROWTH` the growth while no trains are
-/// measured, in 1/s. Both are multiplied by `STARTING` before the first queue.
+/// Growth rates of the base rate, in 1/s. `GROWTH` is for the logistic growth towards the rate of packet trains.
+/// `BLIND_GROWTH` is used while no trains are measured. Before the first queue, both are multiplied by `STARTING`.
 const GROWTH: f64 = 5.0;
 const BLIND_GROWTH: f64 = 0.6;
 const STARTING: f64 = 1.2;
@@ -193,9 +193,9 @@ impl DelayMode {
         now_s - self.busy_s
     }
 
-    /// Lets `known_bps` decay, which is the highest recent base rate at which the queue was short. If packet trains
-    /// arrive spread out, `known_bps` falls at once to the arrival rate of the trains. It never falls below the base
-    /// rate at the time when the queue was last short.
+    /// Lets `known_bps` decay. `known_bps` is the highest recent base rate at which the queue was short. If packet
+    /// trains arrive spread out, `known_bps` falls at once to the arrival rate of the trains. `known_bps` never falls
+    /// below the base rate at the time when the queue was last short.
     fn recall(&mut self, seen: &Seen) {
         self.known_bps *= libm::exp(-seen.elapsed_s / KNOWN_S);
         if let Some(trains) = seen.trains
@@ -206,8 +206,8 @@ impl DelayMode {
         self.known_bps = self.known_bps.max(self.calm_bps);
     }
 
-    /// Whether the base rate is below `RETURNS_BELOW` times the highest recent base rate with a short queue, as after a
-    /// burst of cross traffic. If so, the rate is in recovery.
+    /// Whether the base rate is below `RETURNS_BELOW` times `known_bps`, the highest recent base rate at which the
+    /// queue was short. This is the case after a burst of cross traffic, for example. If so, the rate is in recovery.
     fn returns(&self) -> bool {
         self.base_bps < RETURNS_BELOW * self.known_bps
     }
@@ -283,8 +283,8 @@ impl DelayMode {
 
     /// Changes the base rate by the error of the queue: target minus queueing delay, in s. The target in `error_s`
     /// includes the addition for sharing with other flows; the target in `own_error_s` does not include this addition.
-    /// The part of the growth that depends on the arrival rate of packet trains uses `own_error_s`. The reason is that
-    /// a queue below the larger target, with the addition, does not show that the path is clear.
+    /// The part of the growth that depends on the arrival rate of packet trains uses `own_error_s`. The reason: the
+    /// target with the addition is larger, and a queue below this target does not show that the path is clear.
     fn integrate(&mut self, seen: &Seen, situation: &Situation, (own_error_s, error_s): (f64, f64)) -> Reason {
         let Situation { target_s, loop_s, rate_bps, .. } = *situation;
         let gain = INTEGRAL / (loop_s * loop_s);
@@ -349,8 +349,9 @@ impl DelayMode {
         service.served_bps * (1.0 - (ahead_s - target_s).max(0.0) / DRAINED_S).clamp(LEAST_SHARE, 1.0)
     }
 
-    /// Whether the flow lowers its rate so that the queue empties: because it started a short time ago on a slow link,
-    /// because its rival has left, or to find out whether a queue on a slow link is that of a rival.
+    /// Whether the flow lowers its rate so that the queue empties. There are three reasons: the flow started a short
+    /// time ago on a slow link; the flow's rival has left; or the flow tests whether a rival causes the queue on a slow
+    /// link.
     fn clears(&mut self, now_s: f64, situation: &Situation) -> bool {
         let due = ((situation.age_s / CLEARS_EVERY_S) as u32).min(CLEARS);
         if due != self.cleared {
@@ -424,8 +425,8 @@ mod tests {
         }
     }
 
-    /// If this test fails, a new flow on a slow link takes the queueing delay of the other flows for a part of its base
-    /// delay, and takes a part of their rate. Or flows on fast links lower their rate without need.
+    /// If this test fails, a new flow on a slow link counts the queueing delay of the other flows as base delay, and so
+    /// gets a part of the other flows' rate. Or flows on fast links lower their rate without need.
     #[test]
     fn a_new_flow_on_a_slow_link_clears_the_queue_three_times() {
         let cleared_s = |packet_s: f64, has_queued: bool| {

@@ -22,8 +22,8 @@ pub(super) struct Losses {
     /// The time since which the losses exceed the link's inherent losses, in s.
     lossy_s: Option<f64>,
     state: State,
-    /// The numbers of lost and of arrived packets among those sent after `since_s`, in s. The counting starts again
-    /// when a test or a policer's limit begins.
+    /// `lost` and `arrived` count the lost and the arrived packets that were sent after `since_s`, in s. The counts
+    /// start again when a test or a policer's limit begins.
     lost: f64,
     arrived: f64,
     since_s: f64,
@@ -36,9 +36,10 @@ enum State {
     Policed { since_s: f64, share: f64, received_bps: f64, cap_bps: f64 },
 }
 
-/// `ALL_S` is the time over which the share of lost packets is measured. `UNQUEUED_S` is the time over which the share
-/// of packets whose loss no queue explains is measured. Both are in s. The second share starts a test for a policer, or
-/// lowers a policer's limit on the rate, only if at least `LEAST_PACKETS` packets were counted.
+/// Two shares of lost packets are measured. The first share includes all losses, and is measured over `ALL_S`. The
+/// second share includes only losses that no queue explains, and is measured over `UNQUEUED_S`. These two times are in
+/// s. The second share starts a test for a policer, or lowers a policer's limit on the rate, only if at least
+/// `LEAST_PACKETS` packets were counted.
 const ALL_S: f64 = 1.2;
 const UNQUEUED_S: f64 = 1.5;
 const LEAST_PACKETS: f64 = 50.0;
@@ -62,9 +63,10 @@ const TEST_S: f64 = 4.0;
 /// the share `NOT_POLICED` of the expected losses occurs.
 const POLICED: f64 = 0.3;
 const NOT_POLICED: f64 = 0.7;
-/// A policer's limit on the rate starts at `CAP` times the arrival rate. After `HOLD_S`, in s, the limit rises by the
-/// share `RISES` per second, and after `LATER_S`, in s, by `RISES_LATER` per second. The limit ends when it exceeds
-/// `RELEASED` times that arrival rate.
+/// If a policer is found, the rate is limited. The limit starts at `CAP` times the arrival rate. From `HOLD_S` after
+/// its start on, the limit rises by the share `RISES` per second. From `LATER_S` after its start on, the limit rises by
+/// `RISES_LATER` per second. Both times are in s. The limit ends when it exceeds `RELEASED` times the arrival rate from
+/// which it started.
 const CAP: f64 = 0.93;
 const RISES: f64 = 0.01;
 const RISES_LATER: f64 = 0.03;
@@ -96,8 +98,8 @@ impl Losses {
         }
     }
 
-    /// The upper limit of the rate, in bit/s, while the path has a policer or the flow tests whether it has one.
-    /// Otherwise `None`.
+    /// The upper limit of the rate, in bit/s, while the flow tests whether the path has a policer, and after a policer
+    /// was found. Otherwise `None`.
     pub(super) const fn cap_bps(&self) -> Option<f64> {
         match self.state {
             State::Free => None,

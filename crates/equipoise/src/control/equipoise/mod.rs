@@ -52,12 +52,13 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 ///   ← B exp(dt max(f, -T)/(0.9 D²))                        otherwise
 ///   ← B exp(h dt/0.12 s)                                    if R is known
 /// r = B min(1.1, exp(1.4 min(f, T)/D))
-///   ≤ R (1 - (q - T)/0.7 s)                             overshoot: dl > T + 40 ms, and dq > T or dl rises fast
+///   ≤ R (1 - (q - T)/0.7 s)                             overshoot: dl > T + 40 ms and (dq > T or dl rises fast)
 /// ```
 ///
 /// | symbol | name | unit |
 /// | --- | --- | --- |
-/// | `dq`, `dl` | smallest delay above the base in a report less `j`, at least 0; delay of its last packet | s |
+/// | `dq` | smallest delay in a report, less the base delay and `j`, at least 0 | s |
+/// | `dl` | delay of the last packet in a report, less the base delay | s |
 /// | `j` | jitter: idle delay ([`IdleDelay`](crate::measure::packets::IdleDelay)) less the base, on fast links | s |
 /// | `dp` | delay by pairs of packets ([`PairedDelay`](crate::measure::packets::PairedDelay)) less `jp`, at least 0 | s |
 /// | `jp` | jitter by pairs: their idle delay less the base, on fast links | s |
@@ -66,7 +67,7 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 /// | `L` | time over which `R` was measured | s |
 /// | `G` | growth: 5, or 10 while the rate returns to a known rate; at most 0.6/D without gauges | 1/s |
 /// | `C` | capacity of the bottleneck ([`Capacity`](crate::measure::packets::Capacity)), or 1200 bytes/t | bit/s |
-/// | `t` | time that the bottleneck takes for a packet of 1200 bytes; `C` follows from it if it is above 10 ms | s |
+/// | `t` | time that the bottleneck takes for a packet of 1200 bytes; if `t` is above 10 ms, `C` follows from `t` | s |
 /// | `A` | rate of packet trains ([`Trains`](crate::measure::packets::Trains)) | bit/s |
 /// | `n` | roughness of delays ([`Roughness`](crate::measure::packets::Roughness)) | s |
 /// | `m` | smoothed share of ECN marks | |
@@ -138,17 +139,17 @@ pub struct EquipoiseConfig {
     pub priority: f64,
     /// The upper limit of the queueing delay target of a flow that is alone. If flows share a bottleneck, the target is
     /// longer by the product of two values. The first is the natural logarithm of the number of flows (at most 1.8).
-    /// The second is 1.8 ms plus a fifth of the jitter `jp` (this fifth is at most 8 ms). If the bottleneck takes longer
-    /// than 7.5 ms for a packet of 1200 bytes, 0.6 times the excess is added to the second value.
+    /// The second is 1.8 ms plus a fifth of the jitter `jp` (this fifth is at most 8 ms). If the bottleneck takes
+    /// longer than 7.5 ms for a packet of 1200 bytes, 0.6 times the excess is added to the second value.
     pub most_queue: Span,
     /// Whether the law takes TCP's rate in competition with loss-based flows. Otherwise it only uses the capacity that
     /// they leave.
     pub competes: bool,
 }
 
-/// Ratio of pace to rate: `PACE` while the queue is long. After the queue has been short for a while (a clear path),
-/// the ratio rises to `CLEAR_PACE`, or only to `POLICED_PACE` while the law limits the rate because of a policer or tests
-/// for a policer.
+/// The ratio of pace to rate is `PACE` while the queue is long. After the queue has been short for a while (a clear
+/// path), the ratio rises to `CLEAR_PACE`. While the law limits the rate because of a policer, or tests whether there
+/// is a policer, the ratio only rises to `POLICED_PACE`.
 const PACE: f64 = 1.02;
 const CLEAR_PACE: f64 = 1.35;
 const POLICED_PACE: f64 = 1.1;
@@ -164,8 +165,8 @@ const CLEAR_WIDTH_S: f64 = 0.3;
 const WINDOW_S: f64 = 0.060;
 const LEAST_WINDOW_BITS: f64 = 36_000.0;
 /// While reports are missing, the rate falls with the time constant `SILENCE_S`, in s, and is updated once per `TICK`.
-/// It never falls below `SILENT_SHARE` of the lowest rate. When this silence begins, the base rate is multiplied by
-/// `AFTER_SILENCE` once.
+/// The rate never falls below `SILENT_SHARE` of the lowest rate. As soon as reports are missing, the base rate is
+/// multiplied by `AFTER_SILENCE` once.
 const SILENCE_S: f64 = 0.3;
 const TICK: Span = Span::from_millis(20);
 const SILENT_SHARE: f64 = 0.2;
@@ -431,12 +432,12 @@ impl Equipoise {
     }
 }
 
-/// The upper limit of the rate, in bit/s, if `m0`, the share of marked packets among those that did not wait, is above
-/// `LEAST_MARKED`; otherwise `None`.
+/// Returns the upper limit of the rate, in bit/s. `m0` is the share of marked packets among the packets that did not
+/// wait. Returns `None` if `m0` is at most `LEAST_MARKED`.
 ///
 /// An L4S queue also marks packets because of the queue of the classic flows next to it. The share of these marks gives
-/// a scalable flow about the rate of a classic flow (RFC 9332, Sec. 2.1: the coupling). With two marks per round trip
-/// (RFC 9331, Sec. 4.3), a scalable flow sends `2/m0` segments per round trip, which is the limit.
+/// a scalable flow about the rate of a classic flow (RFC 9332, Sec. 2.1: the coupling). A scalable flow has two marks
+/// per round trip (RFC 9331, Sec. 4.3), so it sends `2/m0` segments per round trip. This is the limit.
 fn marks_bps(seen: &Seen) -> Option<f64> {
     (seen.marked_free > LEAST_MARKED).then(|| {
         MARKS_A_ROUND_TRIP / seen.marked_free * MARKED_SEGMENT_BITS / seen.round_trip_s.max(LEAST_ROUND_TRIP_S)

@@ -9,7 +9,7 @@ use crate::units::{Instant, ReceiverClock, SenderClock};
 /// The path's properties, measured from feedback on its packets.
 #[derive(Clone, Debug)]
 pub(super) struct Path {
-    /// The times on both clocks from which seconds are counted.
+    /// For each clock, the time from which seconds are counted.
     origins: Option<(Instant<SenderClock>, Instant<ReceiverClock>)>,
     base: BaseDelay,
     /// The smallest round trip, over the same window as the base delay.
@@ -104,16 +104,16 @@ impl Seen {
 const ROUND_TRIP_GAIN: f64 = 0.2;
 const FEEDBACK_GAIN: f64 = 0.1;
 const MARKED_S: f64 = 0.1;
-/// A packet with a queueing delay below `FREE_S`, in s, counts as one that did not wait: an ECN mark on this packet was
-/// not caused by a queue in front of it. The value is half the time that a packet of 1500 bytes takes at 2 Mbit/s: the
-/// mean wait of a packet that arrives while one packet of another flow is transmitted. `MARKED_FREE_S` is the time
-/// constant, in s, of `m0`, the share of marked packets among those that did not wait.
+/// A packet with a queueing delay below `FREE_S`, in s, counts as a packet that did not wait. An ECN mark on such a
+/// packet was not caused by a queue. A packet of 1500 bytes takes twice `FREE_S` at 2 Mbit/s. So `FREE_S` is the mean
+/// wait of a packet that arrives while one packet of another flow is transmitted. `MARKED_FREE_S` is the time constant,
+/// in s, of `m0`, the share of marked packets among the packets that did not wait.
 const FREE_S: f64 = 0.003;
 const MARKED_FREE_S: f64 = 0.3;
 /// The time over which the recent arrival rate `R_del` is measured, in s.
 const RECEIVED_S: f64 = 0.3;
-/// The granted rate counts as not used if at most the share `LEAST_USE` of it arrives, as partly used above this share,
-/// and as fully used from the share `LEAST_USE + USE_WIDTH` on.
+/// The granted rate counts as not used if at most the share `LEAST_USE` of it arrives. It counts as fully used from the
+/// share `LEAST_USE + USE_WIDTH` on, and as partly used between these two shares.
 const LEAST_USE: f64 = 0.72;
 const USE_WIDTH: f64 = 0.15;
 /// A delay that rises faster than this, in s/s, is expected to rise further.
@@ -303,8 +303,8 @@ impl Path {
         })
     }
 
-    /// Applies the packets of a report. The base delay takes all of them first, because this report may contain the
-    /// smallest delay.
+    /// Applies the packets of a report. First, the base delay is updated with all packets, because this report may
+    /// contain the smallest delay.
     fn take(
         &mut self,
         now: Instant<SenderClock>,

@@ -59,9 +59,9 @@ const PATIENCE_S: f64 = 1.0;
 /// A gauge is a burst that measures the capacity. The flow sends no gauge in the first `FIRST_GAUGE_S` after its first
 /// packet, in s. In this time, probes measure the path. The link may be slow, and a gauge would add to its queue.
 const FIRST_GAUGE_S: f64 = 3.0;
-/// Interval between measurements of the capacity (gauges), in s: `GAUGE_EVERY_S` until the capacity is known well, then
-/// `KNOWN_EVERY_S`. It is `ALONE_EVERY_S` if the known capacity is at most `ALONE` times the flow's rate, because the
-/// flow then has nearly all of the capacity.
+/// Interval between two gauges (measurements of the capacity), in s. The interval is `GAUGE_EVERY_S` until the capacity
+/// is known well, and `KNOWN_EVERY_S` from then on. If the known capacity is at most `ALONE` times the flow's rate, the
+/// flow has nearly all of the capacity, and the interval is `ALONE_EVERY_S`.
 const GAUGE_EVERY_S: f64 = 0.3;
 const KNOWN_EVERY_S: f64 = 1.0;
 const ALONE_EVERY_S: f64 = 10.0;
@@ -123,8 +123,8 @@ impl Probing {
         self.capacity.doubt();
     }
 
-    /// The capacity of the bottleneck in bit/s, if it has been measured by gauges (packets that were sent faster than
-    /// the capacity for this purpose).
+    /// The capacity of the bottleneck in bit/s, if gauges have measured it. Gauges are short bursts of packets that are
+    /// sent faster than the capacity.
     pub(super) fn capacity_bps(&self) -> Option<f64> {
         self.capacity.bps()
     }

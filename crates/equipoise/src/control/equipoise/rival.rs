@@ -90,18 +90,18 @@ const TEST_SOONER: f64 = 0.6;
 /// makes the interval longer by `RARER` basic lengths. All tests together add at most `MOST_RARER` basic lengths.
 const RARER: f64 = 1.5;
 const MOST_RARER: f64 = 6.0;
-/// If the flow's arrival rate, smoothed with the time constant `ARRIVING_S`, in s, exceeds `ROSE` times the arrival
-/// rate before the last test for a competing flow, that flow may have left. Then the next test begins after the basic
-/// interval of `TEST_EVERY_S` or `TEST_EVERY_ROUND_TRIPS`, without the usual extension.
+/// `ARRIVING_S`, in s, is the time constant that smooths the flow's arrival rate. If the smoothed rate exceeds `ROSE`
+/// times the arrival rate before the last test for a competing flow, the competing flow may have left. The next test
+/// then begins after the basic interval of `TEST_EVERY_S` or `TEST_EVERY_ROUND_TRIPS`, without the usual extension.
 const ARRIVING_S: f64 = 1.0;
 const ROSE: f64 = 1.3;
 /// If the queue stays below the target for this time, in s, there is no rival.
 const SHORT_S: f64 = 1.2;
 
 impl RivalMode {
-    /// Starts the competition with a loss-based flow. The first window corresponds to `rate_bps`. `left` is the state
-    /// of a recent competition. If `KEPT` times the window of `left` is larger, this value is the first window. If the
-    /// slow start of `left` had ended, there is no slow start now.
+    /// Starts the competition with a loss-based flow. `left` is the state of a recent competition. The first window is
+    /// the larger of two values: the window for `rate_bps`, and `KEPT` times the window of `left`. If the slow start of
+    /// `left` had ended, there is no slow start now.
     pub(super) fn new(seen: &Seen, rate_bps: f64, queue_before_s: f64, left: Option<&Self>) -> Self {
         let own = (rate_bps * seen.latest_round_trip_s).max(LEAST_SEGMENTS * SEGMENT_BITS);
         let window_bits = left.map_or(own, |left| own.max(KEPT * left.window_bits));
@@ -186,9 +186,10 @@ impl RivalMode {
         self.window_bits = self.window_bits.min(most_bits).max(LEAST_SEGMENTS * SEGMENT_BITS);
     }
 
-    /// Starts a test for a competing loss-based flow (a short reduction of the rate) if one is due, and evaluates a
-    /// finished test. If the finished test found no such flow, returns the arrival rate before the test, in bit/s. If
-    /// that arrival rate is unknown, returns the window of the virtual TCP connection, divided by the round-trip time.
+    /// Starts a test for a competing loss-based flow if a test is due, and evaluates a finished test. A test is a short
+    /// reduction of the rate. If the finished test found no competing flow, returns the arrival rate before the test,
+    /// in bit/s. If this arrival rate is unknown, returns the window of the virtual TCP connection, divided by the
+    /// round-trip time.
     fn test(&mut self, seen: &Seen, (path, standing): (&Path, &StandingQueue), target_s: f64) -> Option<f64> {
         let fell = standing.fell(seen);
         if fell && seen.now_s - self.reference_s > 1.0 && self.test.is_none() {

@@ -17,11 +17,11 @@ use super::standing::USUAL_PACKET_S;
 ///                                                     and the queue's target becomes T + s x
 /// ```
 ///
-/// The target `T + s x` is the same for all flows of equal rate, and `s ln N` longer than without sharing. The pull by
-/// the target alone is proportional to `1/D²`, which is too slow on long paths. A flow knows its own rate at once, so
-/// the pull with the gain `k` need not depend on the round trip. In equilibrium, `x` and `z` are equal and the rate is
-/// not pulled. A flow of the priority `p` counts as `p` flows. If the capacity is unknown, there is no pull, and the
-/// target is `T`.
+/// The target `T + s x` is the same for all flows of equal rate. In equilibrium, the target is `s ln N` longer than
+/// without sharing. A slower flow has a longer target, which also pulls the rates together. The strength of this pull
+/// is proportional to `1/D²`, which is too slow on long paths. A flow knows its own rate at once, so the pull with the
+/// gain `k` need not depend on the round trip. In equilibrium, `x` and `z` are equal and the rate is not pulled. A flow
+/// of the priority `p` counts as `p` flows. If the capacity is unknown, there is no pull, and the target is `T`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sharing {
     /// `z`.
@@ -59,8 +59,8 @@ const PULL: f64 = 0.6;
 const OTHERS_S: f64 = 3.0;
 /// Each report gives an estimate of the logarithm of the number of flows, from the length of the queue. The estimate is
 /// limited to the range from `-BEYOND` to `MOST + BEYOND`, although the mean is limited to the range from 0 to `MOST`.
-/// With the same limits for both, the mean for a queue that varies would be too near to the middle of the range. Then
-/// the rates of flows with unequal round trips would differ more.
+/// If the estimate had the limits of the mean, the mean for a varying queue would be too near to the middle of the
+/// range, and the rates of flows with unequal round trips would differ more.
 const BEYOND: f64 = 1.0;
 /// There are two estimates of the logarithm of the number of flows: `x` follows from the flow's own rate, and `z` from
 /// the queue. A larger difference between `x` and `z` counts as this value.

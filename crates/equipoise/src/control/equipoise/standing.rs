@@ -69,11 +69,11 @@ pub(super) enum Standing {
     Rival(f64),
 }
 
-/// A queue counts as standing after it has persisted for `STANDS_S`. After a fall of the rate of service,
-/// `STANDS_BEHIND_FALL_S` are required, because UDP traffic at a fixed rate may have filled the queue. When this flow
-/// lowers its own rate, such UDP traffic does not send more, so the queue drains before this time has passed. If the
-/// last rival (a flow that held the queue) left less than `AGAIN_S` ago, `STANDS_AGAIN_S` are required, or a round trip
-/// if that is longer. All times are in s.
+/// A queue counts as standing after it has persisted for `STANDS_S`. After a fall of the rate of service, the required
+/// time is `STANDS_BEHIND_FALL_S`, because UDP traffic at a fixed rate may have filled the queue. When this flow lowers
+/// its own rate, such UDP traffic does not send more, so the queue drains within the required time. If the last rival
+/// (a flow that held the queue) left less than `AGAIN_S` ago, the required time is `STANDS_AGAIN_S` or a round trip,
+/// whichever is longer. All times are in s.
 const STANDS_S: f64 = 1.8;
 const STANDS_BEHIND_FALL_S: f64 = 3.5;
 const STANDS_AGAIN_S: f64 = 0.5;
@@ -95,8 +95,8 @@ const CLEARED_FOR_S: f64 = 15.0;
 /// `ABOVE_TARGET_S`, both in s.
 const LEAST_STANDING_S: f64 = 0.035;
 const ABOVE_TARGET_S: f64 = 0.010;
-/// A queue that has persisted for long enough counts as standing only if it is still longer than this share of its
-/// length at the beginning of that time.
+/// A queue counts as standing only if it persists for some time. At the end of this time, it must be longer than this
+/// share of its length at the start.
 const STILL_THERE: f64 = 0.7;
 /// A queue that is shorter than this share of its maximum within the last second counts as draining, even if it is
 /// still long.
@@ -119,7 +119,8 @@ const MOST_REPORTS: usize = 512;
 impl StandingQueue {
     /// Records a report.
     pub(super) fn push(&mut self, seen: &Seen, target_s: f64) {
-        // The delays before an outage and those of the late report after it must not count as one standing queue.
+        // The delays before an outage and the delays in the late report after the outage must not count as one
+        // standing queue.
         if seen.after_gap {
             self.history.clear();
         } else if seen.lost > 0.0 {
@@ -130,7 +131,7 @@ impl StandingQueue {
         {
             self.history.pop_front();
         }
-        // The longest delay is needed only for a report with losses, so only then is the history searched for it.
+        // Only a report with losses needs the longest delay. For other reports, the history is not searched.
         let longest_s = if seen.lost > 0.0 { self.extremes(seen.now_s, HISTORY_S, 0.0).1 } else { 0.0 };
         self.full.push(seen, target_s, longest_s);
     }
@@ -301,8 +302,8 @@ mod tests {
         })
     }
 
-    /// If this test fails, flows of this control law on a slow link take each other for loss-based flows, or a
-    /// loss-based flow is never found there.
+    /// If this test fails, flows of this control law on a slow link take each other for loss-based flows, or they never
+    /// find a loss-based flow on a slow link.
     #[test]
     fn a_queue_must_stand_for_longer_on_a_slow_link() {
         for (packet_s, since_rival_s, expected_s) in [

@@ -5,9 +5,9 @@ use crate::units::{Rate, Span};
 ///
 /// `T = max(2 ms, k min(45 ms, 5 ms · (1 Mbit/s) / r)) + min(12 ms, 3 (n - 1.5 ms)+)`, limited by the application's
 /// maximum. `x+` is `max(x, 0)`. `k` is a factor that is larger for a higher priority and for a newcomer. Between its
-/// limits, `T` strictly decreases with the flow's own rate `r`. So flows that share a queue, and therefore one delay,
-/// have one rate, and N of them hold a queue of 5 ms · N / C, where C is the capacity in Mbit/s. The roughness `n` of
-/// the delay is not queueing, so it raises the target.
+/// limits, `T` strictly decreases with the flow's own rate `r`. Flows that share a queue have the same delay. Therefore
+/// flows of the same priority reach equal rates. N such flows hold a queue of 5 ms · N / C, where C is the capacity in
+/// Mbit/s. The roughness `n` of the delay is not queueing, so it raises the target.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct DelayTarget {
     /// The flow's priority: the rates of flows that share a bottleneck are in the ratio of their priorities.
@@ -17,8 +17,8 @@ pub(super) struct DelayTarget {
 }
 
 /// Target of the queueing delay at 1 Mbit/s, in s: about half of the 9.6 ms that a packet of 1200 bytes takes at this
-/// rate. A larger value causes longer queues; a smaller one cannot be distinguished from the delay variation that
-/// frames cause.
+/// rate. A larger target causes longer queues. With a smaller target, the queueing delay could not be distinguished
+/// from the delay variation that frames cause.
 const AT_1_MBPS_S: f64 = 0.005;
 /// Lower limit of the target of the queueing delay, in s. It must be above the granularity of timestamps, which is 0.25
 /// to 1 ms.
@@ -37,7 +37,7 @@ const MOST_ROUGHNESS_S: f64 = 0.012;
 /// twice the rate. The exponent is not 1, because a flow with a higher rate has more packets in a report and thus
 /// measures a lower minimum delay.
 const PRIORITY_EXPONENT: f64 = 0.66;
-/// At first, a newcomer's target is higher by the share `NEWCOMER`, so that it reaches its share of the rate sooner.
+/// At the start of a flow, its target is higher by the share `NEWCOMER`, so that the flow reaches its fair rate sooner.
 /// This addition decays with the time constant `NEWCOMER_S`, in s.
 const NEWCOMER: f64 = 0.8;
 const NEWCOMER_S: f64 = 8.0;

@@ -59,11 +59,11 @@ const LEAST_STEP: f64 = 1000.0;
 const LEAST_SLOPE: f64 = 4000.0;
 /// An increase raises the rate to at most this multiple of the delivery rate (draft-ietf-rmcat-gcc-02, Sec. 5.5).
 const HEADROOM: f64 = 1.5;
-/// After an increase, the rate is at most `HEADROOM` times the delivery rate plus this rate, in bit/s. Without this
-/// addition, an encoder with an uneven rate would keep the estimate low (libwebrtc, `aimd_rate_control`).
+/// In the libwebrtc form, the rate after an increase is at most `HEADROOM * delivery rate + HEADROOM_OFFSET`, in bit/s.
+/// Without the offset, an encoder with an uneven rate would keep the estimate low (libwebrtc, `aimd_rate_control`).
 const HEADROOM_OFFSET: f64 = 10_000.0;
-/// Subtracted from the reduced rate at a decrease, in bit/s, so that the queue also drains at low rates (libwebrtc,
-/// `aimd_rate_control`).
+/// At a decrease, this value, in bit/s, is subtracted from the reduced rate, so that the queue also drains at low rates
+/// (libwebrtc, `aimd_rate_control`).
 const DECREASE_OFFSET: f64 = 5000.0;
 /// Assumed round-trip time before the first measurement (libwebrtc, `aimd_rate_control`).
 const FIRST_ROUND_TRIP: Span = Span::from_millis(200);
@@ -295,9 +295,8 @@ mod tests {
         aimd.update(at(200), Usage::Normal, Some(500e3));
         aimd.update(at(300), Usage::Normal, Some(500e3));
         assert!(aimd.bps > 505e3);
-        // The delivery rate is above the sending rate, as it is while a queue drains. In this case, the new rate is
-        // the lower of two rates: the current rate, and 0.85 times the estimated capacity. Here the second rate is
-        // 0.85 · 600 = 510 kbit/s.
+        // While a queue drains, the delivery rate is above the sending rate. Then the new rate is the lower of two
+        // rates: the current rate, and 0.85 times the estimated capacity, here 0.85 · 600 = 510 kbit/s.
         aimd.update(at(400), Usage::Over, Some(900e3));
         assert!(aimd.bps <= 507e3, "never up: {}", aimd.bps);
     }

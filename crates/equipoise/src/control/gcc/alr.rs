@@ -19,8 +19,8 @@ pub(super) struct AppLimit {
 /// The budget of data to send grows at this share of the estimated rate. A flow that always sends more than this share
 /// is not app-limited (libwebrtc, `alr_detector`).
 const USED: f64 = 0.65;
-/// The budget of data to send is at most the data that is added to the budget within this time, in s. The budget is at
-/// least minus this amount (libwebrtc, `interval_budget`).
+/// The maximum of the budget of data to send is the data that is added to the budget within this time, in s. The
+/// minimum of the budget is the negative of this maximum (libwebrtc, `interval_budget`).
 const WINDOW_S: f64 = 0.5;
 /// The flow becomes app-limited if more than this share of its maximum budget of data to send is left (libwebrtc,
 /// `alr_detector`).

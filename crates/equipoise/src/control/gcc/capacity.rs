@@ -20,8 +20,8 @@ pub(super) struct LinkCapacity {
 /// Weight of a new delivery rate in the estimates of the capacity and of the delivery rate's variance. With a larger
 /// value, old rates are forgotten sooner (draft-ietf-rmcat-gcc-02, Sec. 5.5).
 const NEW: f64 = 0.05;
-/// The minimum of v, the variance of the delivery rate divided by the estimated capacity C, in kbit/s. The band around
-/// a C of 500 kbit/s is then ±42 kbit/s (libwebrtc, `link_capacity_estimator`).
+/// The minimum of v, in kbit/s: v is the variance of the delivery rate, divided by the estimated capacity C. The band
+/// around a C of 500 kbit/s is then ±42 kbit/s (libwebrtc, `link_capacity_estimator`).
 const LEAST_SPREAD: f64 = 0.4;
 /// The maximum of v, in kbit/s: v is the variance of the delivery rate, divided by the estimated capacity C. The band
 /// around a C of 500 kbit/s is then ±106 kbit/s (libwebrtc, `link_capacity_estimator`).
@@ -45,7 +45,7 @@ impl LinkCapacity {
         self.kbps = None;
     }
 
-    /// Records a delivery rate while the path was overused.
+    /// Records a delivery rate that was measured while the path was overused.
     pub(super) fn push(&mut self, bps: f64) {
         let sample = bps / 1e3;
         if !sample.is_finite() {

@@ -69,8 +69,8 @@ impl Kalman {
         Estimate { compared_ms: self.count as f64 * self.trend_ms, trend: self.trend_ms }
     }
 
-    /// Returns α, the weight of the old variance in the new one. If groups arrive more often, α is closer to 1, so that
-    /// the variance is averaged over more groups.
+    /// Returns α, the weight of the old variance in the new variance. If groups arrive more often, α is closer to 1, so
+    /// that the variance is averaged over more groups.
     fn forgetting(&self) -> f64 {
         let shortest_ms = self.gaps_ms.iter().copied().filter(|gap| *gap > 0.0).fold(f64::INFINITY, f64::min);
         if shortest_ms.is_finite() { libm::pow(1.0 - CHI, 30.0 * shortest_ms / 1000.0) } else { 1.0 - CHI }
@@ -115,8 +115,8 @@ mod tests {
         assert!((found.trend - 1.0).abs() < 1e-3 && (found.compared_ms - 60.0 * found.trend).abs() < 1e-9);
     }
 
-    /// A delay 1000 ms above the expected one moves the estimate no more than a delay three standard deviations (3 ms)
-    /// above it.
+    /// A delay of 1000 ms more than the expected delay moves the estimate no more than a delay of three standard
+    /// deviations (3 ms) more than the expected delay.
     #[test]
     fn an_outlier_is_cut() {
         let (calm, _) = run(0.0, 100);

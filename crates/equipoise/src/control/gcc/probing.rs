@@ -5,11 +5,12 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 
 /// Decides when to probe, and at which rate.
 ///
-/// The first two probes have 3 and 6 times the first rate. Each time the allowed rate exceeds 70 % of the rate of the
-/// last probe, a further probe follows at twice the allowed rate. If the rate of an app-limited flow drops by more than
-/// 34 %, there is a probe at 85 % of the old rate as soon as the queue is normal again. If configured, there is a probe
-/// at twice the rate every 5 s while the flow is app-limited. While delay or losses keep the rate down, there are no
-/// probes. While the rate rises in spite of losses, a probe has at most 1.5 times the rate.
+/// The first two probes have 3 and 6 times the start rate. Each time the allowed rate exceeds 70 % of the rate of the
+/// last probe, a further probe follows at twice the allowed rate. If the allowed rate of an app-limited flow drops by
+/// more than 34 %, there is a probe at 85 % of the rate before the drop, as soon as the queue is normal again. If
+/// configured, there is a probe at twice the allowed rate every 5 s while the flow is app-limited. While delay or
+/// losses keep the allowed rate down, there are no probes. While the allowed rate rises in spite of losses, a probe has
+/// at most 1.5 times the allowed rate.
 ///
 /// Source: libwebrtc, `probe_controller`.
 ///

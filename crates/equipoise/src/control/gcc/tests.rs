@@ -160,8 +160,8 @@ fn a_link_that_shrinks_is_followed_within_seconds() {
     }
 }
 
-/// Probes prove 6 times the first rate at once, and continue by doubling. Without probes, growth by 8 % per second
-/// takes 37 s from 300 kbit/s to 5 Mbit/s.
+/// The first two probes raise the rate to up to 6 times the first rate. Each further probe can double the rate. Without
+/// probes, growth by 8 % per second takes 37 s from 300 kbit/s to 5 Mbit/s.
 #[test]
 fn probes_find_a_wide_link_in_a_second_or_two() {
     let mut path = Path::new(GccForm::Libwebrtc, 10e6);

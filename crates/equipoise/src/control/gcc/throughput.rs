@@ -85,8 +85,8 @@ impl Throughput {
             return None;
         }
         let received = self.received_bps()?;
-        // A packet that left before an already removed packet was reordered. Such a packet is excluded, because its
-        // departure would extend the time between the first and the last departure.
+        // If a packet left before a packet that is already removed, the two packets were reordered. The packet is
+        // excluded, because its departure would extend the time between the first and the last departure.
         let sent: Sent = self
             .window
             .iter()

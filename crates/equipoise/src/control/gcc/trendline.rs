@@ -32,11 +32,11 @@ const SMOOTHING: f64 = 0.9;
 /// Gain of the slope. With a larger value, smaller overloads are detected, and more noise is mistaken for an overload
 /// (libwebrtc, `trendline_estimator`).
 const GAIN: f64 = 4.0;
-/// The delay trend is multiplied by the number of packet groups so far, but by no more than this, before it is compared
-/// with the threshold (libwebrtc, `trendline_estimator`; implementations of the draft, such as pion).
+/// Before the delay trend is compared with the threshold, the trend is multiplied by the number of packet groups so
+/// far, but by at most this value (libwebrtc, `trendline_estimator`; implementations of the draft, such as pion).
 pub(super) const TRUSTED: usize = 60;
 /// The count of groups stops at this number. Any number above [`TRUSTED`] is enough, because the estimate is multiplied
-/// by at most `TRUSTED`.
+/// by the count or by `TRUSTED`, whichever is smaller.
 const MOST: usize = 1000;
 
 #[derive(Clone, Copy, Debug, Default)]

@@ -81,8 +81,8 @@ fn losses_and_marks_count_as_the_square_of_their_share() {
     close(law.signal(0.02, 0.01, 0.01) * 1e3, 32.0, 1e-9);
 }
 
-/// A shaping buffer of 2000 bytes lowers the encoder's rate and raises the sending rate by 48 kbit/s each (RFC 8698,
-/// Sec. 5.2.2). The maximum change is 5 % of the rate.
+/// A shaping buffer of 2000 bytes lowers the encoder's rate by 48 kbit/s, and raises the sending rate by 48 kbit/s (RFC
+/// 8698, Sec. 5.2.2). The maximum of each change is 5 % of the rate.
 #[test]
 fn a_shaping_buffer_slows_the_encoder_and_hastens_the_sender() {
     let shaped = |bps, waiting| {

@@ -50,15 +50,15 @@ pub struct ApScheduler {
 #[derive(Clone, Debug)]
 struct Model {
     learner: Learner,
-    /// The expected mean delay of the next report, in seconds, without the effect of the push (small deliberate change
-    /// of the rate).
+    /// The mean delay that the next report should have without the push, in seconds. The push is a small deliberate
+    /// change of the rate.
     expected_s: Option<f64>,
     /// Variance of the reports' deviations from the expected mean delay, in s².
     surprise_s2: Option<f64>,
 }
 
-/// Initial variance of the reports' deviations from the expected mean delay, as a share of the delay's variance; as in the
-/// single-path controller.
+/// Initial variance of the reports' deviations from the expected mean delay, as a share of the delay's variance. The
+/// value is that of the single-path controller.
 const FIRST_SURPRISE: f64 = 0.1;
 /// Weight of a report in the variance of the deviations from the expected mean delay. It is low because the deviations
 /// have long tails.

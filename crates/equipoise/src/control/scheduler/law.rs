@@ -15,8 +15,8 @@
 //! slope λ: `x_i + c_i a_i + 2 c_i Δa_i = λ`. As a function of λ, the rate of each path is a ramp from its lower to its
 //! upper limit. The sum of all ramps increases with λ, and is linear between the corners of the ramps. The corners are
 //! sorted, a binary search finds the two corners between which the sum reaches the total, and the rates are
-//! interpolated between them. This is exact, without iterating to a tolerance, in O(n log n). For two paths away from
-//! their limits the result is the closed form that follows from Eq. 2.
+//! interpolated between them. The result is exact, and takes O(n log n) time without an iteration to a tolerance. For
+//! two paths that are not at a limit, the result is the closed form that follows from Eq. 2.
 //!
 //! # Special cases
 //! - **`c_i = 0`** (zero variance): the ramp is a vertical step at `λ = x_i`. Such paths are filled in the order of

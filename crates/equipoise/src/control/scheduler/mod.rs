@@ -79,8 +79,8 @@ pub struct Share {
 
 /// Divides a session's total rate among its paths.
 pub trait Scheduler: Send + Sync + fmt::Debug {
-    /// Returns a share for each of `paths`, in the same order. The shares sum to `total`, or to less if the paths may
-    /// not carry as much.
+    /// Returns a share for each of `paths`, in the same order. The sum of the shares is `total`, or less if the maximum
+    /// rates of the paths do not allow `total`.
     ///
     /// Called with statistics at the end of a period. Called without statistics when a path appears or disappears, or
     /// when the total or the limit of a path changes during a period.

@@ -41,8 +41,8 @@ impl Scheduler for Equal {
     }
 }
 
-/// Sends all data except for probes on the path with the least mean delay in the last period, for comparison with other
-/// schedulers (Asvarujanon 2014, Sec. 4.4).
+/// Sends data at the probe rate on each live path. Sends all other data on the path with the least mean delay in the
+/// last period. This scheduler is for comparison with other schedulers (Asvarujanon 2014, Sec. 4.4).
 ///
 /// Our interpretation: for a path without a report in the last period, its latest report counts. If no live path has
 /// reported yet, all live paths carry the same rate. A total that is too small for the probes is divided equally.
@@ -53,7 +53,7 @@ pub struct MinDelay {
 }
 
 impl MinDelay {
-    /// Creates a scheduler that sends at a rate of `probe` on each path except the best one.
+    /// Creates a scheduler that sends at the rate `probe` on each path except the path with the least mean delay.
     pub const fn new(probe: Rate) -> Self {
         Self { probe, means_s: BTreeMap::new() }
     }
@@ -76,8 +76,8 @@ impl Scheduler for MinDelay {
         let Some(mut left) = total.as_bps().checked_sub(probes).filter(|_| !known.is_empty()) else {
             return fixed(whole(&equal_mbps(total, paths), total, paths));
         };
-        // The path with the least delay is filled first. If it may not carry all of the rate, the next path carries the
-        // excess. Paths without a known delay are last.
+        // The path with the least delay is filled first. If the rate exceeds this path's maximum rate, the next path
+        // carries the excess. Paths without a known delay are last.
         known.sort_by(|(one, _), (other, _)| one.total_cmp(other));
         let unknown = (0..paths.len()).filter(|at| known.iter().all(|(_, known)| known != at));
         let order: Vec<usize> = known.iter().map(|(_, at)| *at).chain(unknown).collect();

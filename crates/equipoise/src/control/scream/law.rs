@@ -52,8 +52,8 @@ const PACKET_OVERHEAD: f64 = 20.0;
 const TARGET_DIVISOR: f64 = 1.2;
 /// `RATE_PACE_MIN`, in bit/s: a lower target is paced as if it were this rate (Sec. 4.3.2).
 const LEAST_PACE_BPS: f64 = 50_000.0;
-/// `MAX_RELAXED_PACING_FACTOR`, the largest factor by which pacing is faster for a high target bitrate, and
-/// `RELAXED_PACING_LIMIT_LOW`, the share of the maximum bitrate above which a target bitrate is high (Sec. 4.3.2).
+/// A high target bitrate multiplies the pacing rate by at most `MAX_RELAXED_PACING_FACTOR`. A target bitrate is high if
+/// it exceeds the share `RELAXED_PACING_LIMIT_LOW` of the maximum bitrate (Sec. 4.3.2).
 const RELAXED_PACING: f64 = 4.0;
 const RELAXED_FROM: f64 = 0.8;
 
@@ -195,8 +195,8 @@ impl ScreamLaw {
     }
 }
 
-/// Returns `max(1, s_rtt / VIRTUAL_RTT)`. On longer paths, there are several backoffs per round trip, one every
-/// `VIRTUAL_RTT`. Therefore each backoff is divided by this factor.
+/// Returns `max(1, s_rtt / VIRTUAL_RTT)`. If the round-trip time is longer than `VIRTUAL_RTT`, there are several
+/// backoffs per round trip, one every `VIRTUAL_RTT`. Therefore each backoff is divided by the returned factor.
 fn long_round_trip(round_trip_s: f64) -> f64 {
     (round_trip_s / VIRTUAL_ROUND_TRIP_S).max(1.0)
 }

@@ -83,20 +83,21 @@ struct Flight {
     acknowledged_bps: Option<f64>,
 }
 
-/// Weight of a new round-trip time in the smoothed one (RFC 6298, Sec. 2).
+/// Weight of a new round-trip time in the smoothed round-trip time (RFC 6298, Sec. 2).
 const ROUND_TRIP_GAIN: f64 = 1.0 / 8.0;
 /// `QDELAY_AVG_G`, weight of a new queueing delay in the average. With a larger value, the average reacts more to
 /// spikes (Sec. 4.2.1.4).
 const QUEUE_GAIN: f64 = 1.0 / 4.0;
 /// The jitter is the smoothed difference between the recent maximum and minimum of the queueing delay (Sec. 4.2.1.4).
 /// In this order: the speed at which the two extremes are forgotten (`QDELAY_MIN_MAX_AVG_G`), the weight of a new
-/// difference (`QDELAY_DEV_AVG_G`), and the difference in s that counts as much jitter (`QDELAY_DEV_THRESHOLD`).
+/// difference (`QDELAY_DEV_AVG_G`), and the jitter in s above which the jitter counts as high (`QDELAY_DEV_THRESHOLD`).
 const EXTREME_GAIN: f64 = 1.0 / 16.0;
 const DEVIATION_GAIN: f64 = 1.0 / 32.0;
 const MUCH_JITTER_S: f64 = 0.01;
 /// `QDELAY_MIN_AVG_ALPHA`, weight of a round trip in the average of the minimum queueing delays (Sec. 4.5.1).
 const DRIFT_GAIN: f64 = 1.0 / 256.0;
-/// Minimum time between updates of `l4s_alpha`, in s; a round trip if that is shorter (Sec. 4.2.1.3).
+/// Minimum time between updates of `l4s_alpha`, in s. If the round trip is shorter, the minimum is a round trip
+/// (Sec. 4.2.1.3).
 const ALPHA_EVERY_S: f64 = 0.01;
 /// `LOSS_RATE_THRESHOLD`, the loss rate up to which losses count as rare (Sec. 4.5.2).
 pub(super) const LOSSY: f64 = 0.01;

@@ -311,7 +311,8 @@ mod tests {
         }
 
         /// By RFC 9438, Sec. 4.2, the target is at most 1.5 times the window, so the curve adds at most half a segment
-        /// per acknowledgement. An acknowledgement never reduces the window.
+        /// per acknowledgement. The test allows another half a segment for the Reno-friendly window. An acknowledgement
+        /// never reduces the window.
         #[test]
         fn an_acknowledgement_adds_half_a_segment_at_most_beyond_reno(window in 2.0f64..1e5, nanos in any::<u64>()) {
             let mut cubic = after_loss_at(window);

@@ -31,7 +31,8 @@ use crate::units::{Instant, Rate, SenderClock};
 ///   without bound.
 /// - Nothing is added in slow start, because Eq. 18 replaces only Eq. 10, the law of Symbiosis. After slow start, any
 ///   law oscillates, including Reno. Symbiosis leaves slow start as soon as the path is measured.
-/// - Nothing is added while part of the window is unused, because then the law does not raise a lowered window again.
+/// - Nothing is added while part of the window is unused. At such times, the law does not raise the window, so it would
+///   not undo a random decrease.
 /// - After a loss, a timeout or an idle time, dt starts again from zero.
 #[derive(Clone, Debug)]
 pub struct Oscillating<L> {

@@ -29,7 +29,7 @@ impl Reno {
         self.threshold.is_none_or(|threshold| self.window < threshold)
     }
 
-    /// Sets the window that another law computed, at least one segment, and ends slow start.
+    /// Sets the window to the value that another law computed, but to at least one segment. Ends slow start.
     pub(super) fn take_over(&mut self, window: f64) {
         self.window = window.max(1.0);
         self.leave_slow_start();

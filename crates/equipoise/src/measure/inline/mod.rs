@@ -32,8 +32,8 @@ use crate::units::{Instant, SenderClock, Size, Span};
 ///    traffic pauses. Otherwise random cross traffic would appear larger than it is.
 /// 3. **Capacity** `K`: the intervals between the acknowledgements of bursts form clusters. The cluster of the shortest
 ///    intervals shows the link's service time per segment, and cross traffic causes the other clusters. A higher `K` is
-///    accepted at once, a lower `K` after ten to twenty streams (more in small windows) have shown no interval as short
-///    as before.
+///    accepted at once. A lower `K` is accepted when ten to twenty streams in a row (more in small windows) had no
+///    interval that was as short as before.
 /// 4. **Evaluation.** `R` is the stream's sending rate, and `g` the growth of its delay, in seconds per second. While
 ///    the link is busy with the stream and cross traffic of rate `c`, the available bandwidth is `A = K - c = R - K g`.
 ///    If `g` is close to zero, the stream was slower than the available bandwidth and yields a lower bound.
@@ -51,10 +51,10 @@ use crate::units::{Instant, SenderClock, Size, Span};
 /// segments to [`InlineConfig::most_held`] on average. Therefore a result takes three to four round trips in windows
 /// above about 300 segments, and up to 25 round trips in small windows.
 ///
-/// Evenly spaced cross traffic can lengthen every interval. If it takes 70 % of the capacity from the start, the
-/// sender's own link is as slow as the bottleneck, and acknowledgements are delayed, then `K` is a third too low, and
-/// `A` too high by 5 % of `K`. Acknowledgements that queue on the reverse path arrive in bunches, and a bunch looks
-/// like a faster link.
+/// Evenly spaced cross traffic can lengthen every interval. For example, cross traffic takes 70 % of the capacity from
+/// the start, the sender's own link is as slow as the bottleneck, and acknowledgements are delayed. In this case, `K`
+/// is a third too low, and `A` is too high by 5 % of `K`. Acknowledgements that queue on the reverse path arrive in
+/// bunches, and a bunch looks like a faster link.
 ///
 /// There are no extra packets and no allocations. Each segment and each acknowledgement takes constant time. The
 /// evaluation of a stream also sorts up to 32 numbers for each interval of its burst. Any order of calls is safe.
@@ -162,8 +162,8 @@ const MOST_PAUSE: i64 = 8;
 /// result is only a lower bound or an outlier. Then a result is worth more than the cost of a hold.
 const SEARCH_PAUSE: i64 = 1;
 /// The sender begins to hold segments back at a varying position within the first 1/`PLACES` of a window (our choice).
-/// With a larger value, the positions vary too little to sample the windows of other measuring connections evenly. With
-/// a smaller value, a result takes longer.
+/// With a larger `PLACES`, the positions vary too little to sample the windows of other measuring connections evenly.
+/// With a smaller `PLACES`, a result takes longer.
 const PLACES: u64 = 4;
 /// Step between the positions in successive windows at which segments begin to be held back (our choice): the golden
 /// section of 2^32, whose multiples spread evenly.

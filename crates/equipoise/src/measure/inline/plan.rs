@@ -71,9 +71,9 @@ impl Plan {
         Span::from_nanos(from - (from - to) / steps as i64 * step.min(steps) as i64)
     }
 
-    /// Whether all segments of the stream can be sent as planned. The window has room for `room` segments now.
-    /// While the stream is sent, acknowledgements must make room for the other segments of the stream. The assumed rate
-    /// of the acknowledgements is the rate while sending was on hold: `arrived` acknowledged segments in the time
+    /// Whether all segments of the stream can be sent as planned. The window has room for `room` segments now. If the
+    /// stream has more segments, acknowledgements must make room for the rest while the stream is sent. The assumed
+    /// rate of the acknowledgements is the rate while sending was on hold: `arrived` acknowledged segments in the time
     /// `held`.
     pub(super) fn suffices(&self, room: u64, arrived: u64, held: Span) -> bool {
         let lack = (self.total as u64).saturating_sub(room);

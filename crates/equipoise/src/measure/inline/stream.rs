@@ -36,7 +36,7 @@ pub(super) struct Outcome {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Gap {
     pub(super) nanos: u64,
-    /// The number of the later of the two acknowledged segments minus that of the earlier one.
+    /// Difference between the numbers of the two acknowledged segments.
     pub(super) segments: u64,
 }
 
@@ -133,12 +133,12 @@ impl Stream {
         })
     }
 
-    /// Returns the rate of the stream, and the growth of the delay from its first acknowledgement to its last ones;
-    /// `None` if there are too few acknowledgements.
+    /// Returns the rate of the stream, and the growth of the delay from the stream's first acknowledgement to its last
+    /// ones; `None` if there are too few acknowledgements.
     ///
-    /// Of the burst, only the first acknowledgement is used: it shows the queue before the stream. The acknowledgements
-    /// of the other segments are ignored, because cross traffic on the sender's own link may have delayed these
-    /// segments.
+    /// Of the burst, only the first acknowledgement is used, because it shows the queue before the stream. The
+    /// acknowledgements of the burst's other segments are ignored, because cross traffic on the sender's own link may
+    /// have delayed these segments.
     pub(super) fn outcome(&self) -> Option<Outcome> {
         let acks = self.timely();
         let spaced = acks.clone().filter(|ack| ack.index >= self.plan.burst);

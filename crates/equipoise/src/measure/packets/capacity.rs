@@ -30,14 +30,14 @@ impl Capacity {
     /// A reading is kept for `WINDOW_S`, in s. The capacity is known from `LEAST_READINGS` readings on.
     const WINDOW_S: f64 = 30.0;
     const LEAST_READINGS: usize = 4;
-    /// A train that arrives within a shorter time than this, in s, counts as if it took this long. Timestamps have a
-    /// granularity of up to 1 ms, so all packets of such a train may seem to arrive at the same time.
+    /// The arrival of a train is assumed to take at least this time, in s. Timestamps have a granularity of up to 1 ms,
+    /// so all packets of a train may seem to arrive at the same time.
     const LEAST_S: f64 = 0.0005;
     /// If the arrival of a train takes at most this multiple of the duration of its departure, the bottleneck did not
     /// spread the train. The arrival rate of the train is then only a lower bound of the capacity.
     const SPREAD: f64 = 1.1;
-    /// Lower limit of `(b - r s) / b` for a train of `b` bits that leaves the sender within the time `s`. It keeps a
-    /// reading positive if the flow's rate `r` is high.
+    /// Lower limit of `(b - r s) / b` for a train of `b` bits that leaves the sender within the time `s`. With this
+    /// limit, a reading is positive even if the flow's rate `r` is high.
     const LEAST_PART: f64 = 0.3;
     /// After [`doubt`](Self::doubt), a reading below this share of the capacity shows that the bottleneck became
     /// slower.

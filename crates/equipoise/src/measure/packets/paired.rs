@@ -2,11 +2,11 @@ use super::Sample;
 
 /// The queueing delay by pairs of packets. Flows of different rates on one path measure the same value.
 ///
-/// With jitter, the smallest delay in a report depends on the number of packets in the report. So a fast flow measures a
-/// shorter queue than a slow flow. This meter samples packets that left at least `APART_S` apart, and takes the smaller
-/// delay of every two successive samples. Thus each value is the minimum of two samples, whatever the rate of the flow.
-/// Flows with a packet every `APART_S` or more often also have equally many values per second. This measure is our
-/// choice.
+/// With jitter, the smallest delay in a report depends on the number of packets in the report. So a fast flow measures
+/// a shorter queue than a slow flow. This meter samples packets that left at least `APART_S` apart, and takes the
+/// smaller delay of every two successive samples. Thus each value is the minimum of two samples, whatever the rate of
+/// the flow. Flows with a packet every `APART_S` or more often also have equally many values per second. This measure
+/// is our choice.
 #[derive(Clone, Copy, Debug)]
 pub struct PairedDelay {
     /// `departed_s` is the departure time of the last sample, in s. If this sample is the first of a pair, `first_s` is
@@ -20,8 +20,8 @@ pub struct PairedDelay {
 
 impl PairedDelay {
     /// Minimum time between the departures of two samples, in s. At 1.2 Mbit/s, packets of 1200 bytes leave this far
-    /// apart. With 16 ms, more flows on the random paths of our test suite have unequal rates. With 4 ms, slow and fast
-    /// flows measure different values.
+    /// apart. With 16 ms, more flows on the random paths of our test suite have unequal rates than with this value.
+    /// With 4 ms, slow and fast flows measure different values.
     const APART_S: f64 = 0.008;
 
     /// Creates a meter without packets.

@@ -76,9 +76,9 @@ impl Recent {
     /// Returns the rate of the newest unbroken run of packets that all waited longer than `threshold_s`, in s; `None`
     /// if they do not show a busy bottleneck.
     ///
-    /// Packets that meet a queue leave this queue at the service rate (the dispersion of a long train, Dovrolis 2001).
-    /// But the result is `None` if all packets of the run wait less than `calm_s`, in s, and the run's arrival rate
-    /// differs from its sending rate by less than 5 %. In this case, cross traffic causes the queue.
+    /// Packets that meet a queue leave this queue at the service rate (Dovrolis 2001). But the result is `None` if all
+    /// packets of the run wait less than `calm_s`, in s, and the run's arrival rate differs from its sending rate by
+    /// less than 5 %. In this case, cross traffic causes the queue.
     pub fn service(&self, threshold_s: f64, calm_s: f64) -> Option<Service> {
         let last = self.samples.back()?;
         let mut run = Run::default();

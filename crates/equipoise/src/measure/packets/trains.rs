@@ -72,8 +72,8 @@ impl Trains {
     const LEAST_TRAINS: usize = 3;
     /// Maximum number of trains, to bound memory; the window contains at most about eighty.
     const MOST: usize = 128;
-    /// Tolerances for a packet that continues a train: the time since the previous packet may be longer than the pacer
-    /// requires, by the factor `SLACK` plus the time `LATE_S`, in s, because hosts wake late.
+    /// Tolerances for a packet that continues a train. The time since the previous packet may be `SLACK` times the time
+    /// that the pacer requires, plus `LATE_S`, in s. The tolerances are needed because hosts wake late.
     const SLACK: f64 = 1.1;
     const LATE_S: f64 = 0.0005;
 

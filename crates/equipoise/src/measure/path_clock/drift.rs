@@ -78,8 +78,8 @@ impl DriftFinder {
         Some(Drift { ppm: middle.clamp(-most, most) * 1e6, uncertainty_ppm: (high - middle).max(middle - low) * 1e6 })
     }
 
-    /// Returns the median distance of all windows' minimum delays above a line. The line goes through `lowest` and has
-    /// the slope `slope`.
+    /// Returns the median over all windows of the distance by which a window's minimum delay is above a line. The line
+    /// goes through `lowest` and has the slope `slope`.
     pub(super) fn spread(&mut self, windows: &Windows, lowest: &Window, slope: Slope) -> Span {
         self.slopes.clear();
         self.slopes.extend(windows.iter().map(|window| window.above(lowest, slope).as_nanos() as f64));

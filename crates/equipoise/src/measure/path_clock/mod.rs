@@ -57,8 +57,8 @@ pub struct PathClock {
     lowest: Option<Window>,
     slope: Slope,
     drift: Option<Drift>,
-    /// Median distance of the stored window minima above the base line, on which the delays of the empty path would
-    /// lie.
+    /// Median of the distances from the base line up to the minimum delays of the stored windows. The delays of the
+    /// empty path would lie on the base line.
     spread: Span,
     /// Mean square of the noise, in ns². The noise is the distance of a report's minimum delay from the estimated delay
     /// of the empty path, without the part that a change of the round trip explains.
@@ -82,8 +82,8 @@ pub enum Notice {
         /// direction.
         by: Span,
     },
-    /// A clock step was detected at the previous report, but the clocks did not step: the path's delay became longer.
-    /// This report shows it, because the round-trip time has risen, too.
+    /// A clock step was detected at the previous report, but that detection was wrong. This report shows that the
+    /// path's delay became longer instead, because the round-trip time has risen, too.
     StepTakenBack {
         /// The step that had been detected.
         by: Span,
@@ -105,8 +105,8 @@ impl PathClock {
     /// hosts.
     pub const LEAST_STEP: Span = Span::from_millis(5);
     /// A clock step must exceed this multiple of the root mean square of the noise in the delay (our choice). Noise
-    /// with an exponential distribution exceeds it once in 10¹² reports. If two of three reports have no noise, the
-    /// root mean square is smaller, and noise exceeds the limit once in 10⁷ reports.
+    /// with an exponential distribution exceeds this limit once in 10¹² reports. If two of three reports have no noise,
+    /// the root mean square is smaller, and noise exceeds the limit once in 10⁷ reports.
     const STEP_NOISES: f64 = 20.0;
     /// `SETTLED` is the number of reports after which the noise of the delays is known. Before, only a change above
     /// `LEAST_EARLY_STEP`, which is longer than most queueing delays, counts as a step of a clock (both our choice).
@@ -119,7 +119,7 @@ impl PathClock {
     /// crystals.
     const KNOWN_WITHIN_PPM: f64 = 50.0;
     /// Minimum time between the first and the last window from which a drift is estimated (our choice). If a queue
-    /// rises undetected by 1 ms in this time, the drift is wrong by 50 ppm at most.
+    /// grows by 1 ms in this time and is not detected, the drift is wrong by 50 ppm at most.
     const LEAST_HORIZON: Span = Span::from_secs(20);
 
     /// Creates a path clock without reports.
@@ -150,7 +150,7 @@ impl PathClock {
         }
         let notice = self.judge(now, shown_minimum, round_trip);
         let stepped = matches!(notice, Notice::ClockStepped { .. });
-        // If the receiver's clock is set while the receiver holds a report, the round-trip time is wrong.
+        // If the receiver's clock is set while the receiver holds a report, the round-trip time is wrong and not used.
         let sound = (!stepped && round_trip >= Span::ZERO).then_some(round_trip);
         self.windows.push(now, shown_minimum, sound, self.slope);
         self.reports = self.reports.saturating_add(1);
@@ -216,8 +216,8 @@ impl PathClock {
         if self.reports < Self::SETTLED { limit.max(Self::LEAST_EARLY_STEP) } else { limit }
     }
 
-    /// Returns the error that the uncertainty of the clock drift may cause in the base delay at `now`. It grows with
-    /// the time since the report that determined the base delay.
+    /// Returns the error that the uncertainty of the clock drift may cause in the base delay at `now`. This error grows
+    /// with the time since the report that determined the base delay.
     fn unseen_drift(&self, now: Instant<SenderClock>) -> Span {
         let slack = self.drift.map_or(Slope::STEEPEST, |drift| Slope::from_ppm(drift.uncertainty_ppm));
         self.lowest.map_or(Span::ZERO, |lowest| slack.over((now - lowest.at).abs()))

@@ -86,7 +86,8 @@ impl Hosts {
         self.forth + self.ahead()
     }
 
-    /// Simulates one interval, with a packet every 20 ms in its busy part, and the report at its end.
+    /// Simulates one interval: a packet every 20 ms in the busy part of the interval, and a report at the end of the
+    /// interval.
     fn report(&mut self) -> Notice {
         let packets = (self.busy / 0.02).round() as u32;
         let (start, mut least, mut wait) = (self.t + self.interval - self.busy, f64::INFINITY, 0.0);
@@ -121,8 +122,8 @@ fn before_the_first_report_nothing_is_known() {
 
 #[test]
 fn without_noise_a_line_is_found_exactly() {
-    // With a drift of 40 ppm, a clock 7 s ahead, a one-way delay of 20 ms and a round trip of 50 ms, the base is 7.02 s
-    // and rises by 40 us per second.
+    // The receiver's clock is 7 s ahead and drifts by 40 ppm, and the one-way delay is 20 ms. So the measured delay is
+    // 7.02 s at first, and rises by 40 us per second.
     let mut clock = PathClock::new();
     for second in 0u32..300 {
         let t = f64::from(second);
@@ -482,8 +483,8 @@ fn the_interval_covers_the_true_drift_in_about_95_of_100_runs() {
 #[ignore = "long: 400 runs of a quarter of an hour"]
 fn the_interval_covers_the_true_drift_in_95_of_100_runs_and_in_no_more_than_it_should() {
     // With 400 runs, the binomial standard deviation of the share is 1.1 %. The uncertainty is the distance from the
-    // estimate to the farther end of the 95 % interval, and the test allows it in both directions. Therefore the share
-    // may be above 95 %, but not above 99 %.
+    // estimate to the farther end of the 95 % interval. The test uses this distance in both directions, so the tested
+    // interval can be wider than the 95 % interval. Therefore the share may be above 95 %, but not above 99 %.
     let share = coverage(400);
     assert!((0.91..=0.99).contains(&share), "{share}");
 }

@@ -39,7 +39,7 @@ impl Window {
         self.shown = self.shown + slope.over(by);
     }
 
-    /// Merges `other` into this window. The lower of the two points is kept.
+    /// Merges `other` into this window. The lower of the two minimum delays, compared along `slope`, is kept.
     fn join(&mut self, other: &Self, slope: Slope) {
         if other.above(self, slope) < Span::ZERO {
             (self.at, self.shown, self.epoch) = (other.at, other.shown, other.epoch);

@@ -137,8 +137,8 @@ fn on_a_recorded_link_pion_says_about_the_same() {
     assert!(mean <= 0.35, "{mean}");
 }
 
-/// The draft increases the rate only up to 1.5 times the delivery rate. The library pion also increases a higher rate.
-/// The crate `rtc-interceptor` does not limit its rate by the delivery rate.
+/// The draft increases the rate only up to 1.5 times the delivery rate. The library pion also increases a rate that is
+/// above this limit. The crate `rtc-interceptor` does not limit its rate by the delivery rate.
 #[test]
 fn of_an_application_that_sends_little_only_we_stay_near_what_arrives() {
     let conditions = Conditions { application_bps: 200e3, ..Conditions::new() };
@@ -170,7 +170,8 @@ const FROM_RTC: &[(&str, f64)] = &[
     ("random 3", 1.75),
 ];
 
-/// If this test fails, our control law, that of the crate `rtc-interceptor`, or a path has changed.
+/// If this test fails, one of three things has changed: our control law, the control law of the crate
+/// `rtc-interceptor`, or a path.
 #[test]
 fn beside_our_rate_the_crate_rtc_interceptor_sees_no_overuse_and_stays_as_far_away_as_it_is() {
     for (name, conditions, _) in paths() {

@@ -28,7 +28,7 @@ fn at<C>(instant: Instant<C>) -> Timestamp {
     Timestamp::from_micros((instant.as_nanos() / 1000) as i64)
 }
 
-/// Returns libwebrtc's current configuration of the loss-based estimate, without padding.
+/// Returns libwebrtc's current configuration of the loss-based estimate, except that no padding is sent.
 fn losses() -> LossBasedBweV2Config {
     LossBasedBweV2Config {
         bw_rampup_upper_bound_factor: 1.5,

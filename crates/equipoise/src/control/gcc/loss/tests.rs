@@ -137,8 +137,8 @@ fn heavy_losses_bring_the_rate_to_its_bounds() {
     let found = run(&mut estimator, 0..20, 5, 2e6);
     assert!((400e3..=670e3).contains(&found), "{found}");
     assert_ne!(estimator.state(), LossState::Delay);
-    // Each second, the delivery rate rises to the rate that the losses allow. After 40 s without losses, this is again
-    // the rate that the delay allows.
+    // Each second, the delivery rate rises to the rate that the losses allow. After 40 s without losses, only the delay
+    // limits the rate again.
     let mut found = found;
     for second in 20..60 {
         estimator.set_acked(found);

@@ -101,7 +101,8 @@ fn by_enumeration(terms: &[Term], total: f64) -> f64 {
         let free: Vec<usize> = (0..terms.len()).filter(|at| rates[*at].is_nan()).collect();
         let left = total - rates.iter().filter(|rate| !rate.is_nan()).sum::<f64>();
         if !free.is_empty() {
-            // The new rate of a free path is (λ - x + c a)/(2c). These rates sum to `left`.
+            // With λ = `lambda`, x = `mean_s`, c = `growth` and a = `rate`, the new rate of a free path is
+            // (λ - x + c a)/(2c). The new rates of all free paths sum to `left`.
             let per = |of: &dyn Fn(&Term) -> f64| free.iter().map(|at| of(&terms[*at])).sum::<f64>();
             let lambda =
                 (left + per(&|t| (t.mean_s - t.growth * t.rate) / (2.0 * t.growth))) / per(&|t| 0.5 / t.growth);

@@ -49,7 +49,7 @@ pub struct Symbiosis {
 /// The configuration of [`Symbiosis`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SymbiosisConfig {
-    /// γ, the weight of cross traffic without noise, from 0 to below 1 (Kodama 2009, Sec. 3.3: 0.95).
+    /// γ, the weight of cross traffic if there is no noise, from 0 to below 1 (Kodama 2009, Sec. 3.3: 0.95).
     pub gamma: f64,
     /// ε, the speed of convergence, in 1/s. The thesis does not state its value.
     pub epsilon_per_s: f64,
