@@ -26,7 +26,7 @@ impl KnownBandwidth {
     }
 
     /// Called when the sender's retransmission timer expires. Discards the bandwidth, and asks the simulator to measure
-    /// the bandwidth anew.
+    /// the bandwidth again.
     pub fn discard(&self) {
         self.take();
         self.0.discarded.store(true, Ordering::Relaxed);
