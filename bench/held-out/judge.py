@@ -3,8 +3,8 @@
 
     ./x python && target/python/tests/bin/python bench/held-out/judge.py SECRET --json held-out.json
 
-Prints the table of the suite's cases under randomly drawn conditions. The random paths and the recorded links are run with the command
-`equipoise`; --commands prints these command lines.
+Prints the table of the suite's cases under randomly drawn conditions. This program does not run the random paths and
+the recorded links: --commands prints the command lines that run them with `equipoise`.
 """
 
 import argparse
@@ -85,8 +85,8 @@ def changed(text: str, draw: dict[str, float], law: str) -> dict[str, Any]:
         if "queue" in link:
             link["queue"] = f"{draw['queue_ms']:.3f} ms"
         if "aqm" in link:
-            # With active queue management, the length of the queue is in bytes (RFC 8868, Sec. 4.3), computed for the
-            # initial rate.
+            # With active queue management, the limit of the queue is given in bytes (RFC 8868, Sec. 4.3). The limit is
+            # computed for the initial rate of the link.
             link["queue"] = f"{draw['queue_ms'] / 8e3 * bps(link['rate']):.0f} B"
     for flow, before in zip(scenario["flow"], plain["flow"], strict=True):
         if "controller" in flow:
@@ -192,8 +192,8 @@ def main() -> None:
 
 
 def row(name: str, result: dict[str, Any]) -> str:
-    """Return a row of the table. Each law has the used capacity in %, and the 95th percentiles of the queueing delay
-    and of the frame delay in ms.
+    """Return a row of the table. For each law, the row contains the used capacity in %, and the 95th percentiles of the
+    queueing delay and of the frame delay in ms.
     """
     draw = result["conditions"]
     cells = [name, "{delay_ms:.0f} ms, {feedback_ms:.0f} ms, × {factor:.2f}, {queue_ms:.0f} ms".format(**draw)]

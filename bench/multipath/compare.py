@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Message delay of a constant-rate stream over two links at once: `equipoise send --path` compared with the kernel's MPTCP.
+"""Compares `equipoise send --path` with the kernel's MPTCP: the message delay of a constant-rate stream over two links.
 
 Two emulated links (`equipoise link`) join two network namespaces, each of which has two interfaces. The program sends
 the same messages in two ways: as RTP packets through a session, which delivers them in order, and as records on an
 MPTCP connection, which has a subflow on each link. Each message contains its sending time. The namespaces share a
-clock, so that the receiver can compute the delay of every message. Needs root, iproute2 and a kernel with MPTCP. Usage:
-compare.py EQUIPOISE [SECONDS]
+clock, so that the receiver can compute the delay of every message. Needs root, iproute2 and a kernel with MPTCP.
+
+usage: compare.py EQUIPOISE [SECONDS]
 """
 import os, socket, statistics, struct, subprocess, sys, time
 

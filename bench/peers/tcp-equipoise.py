@@ -22,8 +22,8 @@ SETTINGS = [
     (100, 120, 1000, 200),
     (100, 30, 100, 100),
 ]
-# Window law and loss recovery of each variant. The first two variants are compared with the simulators ns-2 and ns-3,
-# the others with the Linux kernel (in runs of 30 s).
+# Window law and loss recovery of each variant. The first two variants are compared with the simulators ns-2 and ns-3.
+# The other variants are compared with the Linux kernel, in runs of 30 s.
 VARIANTS = {
     "newreno": ("reno", "newreno"),
     "sack": ("reno", "sack"),

@@ -37,8 +37,8 @@ export class Pulls {
   #held = new Set();
 
   /**
-   * `current` returns the run's result, its current time and its pulls. `pull` is called with the quantity and the
-   * value of a new pull.
+   * A pull is a change that is made by hand with a slider. `current` returns the run's result, its current time and its
+   * pulls. `pull` is called with the quantity and the value of a new pull.
    */
   constructor({ current, pull }) {
     this.#current = current;

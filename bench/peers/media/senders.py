@@ -28,7 +28,8 @@ class Peer:
     # Name of the control law of Equipoise with which this sender is compared.
     law: str
     # Whether the sender is started before the link and begins to send at the signal SIGUSR2. This is for a browser,
-    # which takes seconds to start. A browser also needs more processor time than a real-time process may use.
+    # which takes seconds to start. A sender that is started early has no real-time priority, because a browser needs
+    # more processor time than a real-time process may use.
     early: bool = False
 
 

@@ -69,8 +69,8 @@ Exit codes:
 /// The subcommands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Run a session with a target delay, then video under our own control law, each live and simulated, and compare
-    /// the results in one report
+    /// Run a session with a target delay, and then a session with video under our own control law; run both live and
+    /// simulated, and compare the results in one report
     #[cfg(feature = "live")]
     #[command(after_help = "Examples:
   equipoise demo
@@ -89,7 +89,7 @@ pub(crate) enum Command {
   equipoise sim scenarios/demo.toml --json - --quiet | jq .runs[0].flows[0].settled_delay_s
   equipoise sim scenarios/demo.toml --runs 20 --check             # exit code 6 if the target was not held")]
     Sim(Sim),
-    /// Compare controllers or scenarios on the same seeds: paired differences, delay against rate
+    /// Compare controllers or scenarios on the same seeds: paired differences, and a chart of delay against rate
     #[command(after_help = "Examples:
   equipoise compare scenarios/demo.toml --controller ap,aimd,tfrc
   equipoise compare scenarios/demo.toml --controller ap,cbr --set 'flow.media.controller.rate=3 Mbit/s'
@@ -152,7 +152,7 @@ The book's chapter on sweeps describes the columns. If the command is killed, co
   equipoise keygen secret; scp -p secret other-host:
   EQUIPOISE_KEY=$(equipoise keygen -) equipoise receive")]
     Keygen(Keygen),
-    /// Repeat a paper's experiments: the paper's figures, our results with confidence intervals, and verdicts
+    /// Repeat a paper's experiments: print the paper's values, our values with confidence intervals, and verdicts
     #[cfg(feature = "papers")]
     #[command(after_help = "Examples:
   equipoise paper waki2013                             # all experiments, on all cores
@@ -173,7 +173,8 @@ The book's chapter on sweeps describes the columns. If the command is killed, co
   equipoise capture rtp call.pcap.gz"
     )]
     Capture(Capture),
-    /// Emulate a path for other programs (rate, delay, loss, queue): for UDP, or for any traffic between interfaces or TUN devices
+    /// Emulate a path (rate, delay, loss, queue) for other programs: for UDP, or for any traffic between interfaces or
+    /// TUN devices
     #[cfg(feature = "live")]
     #[command(after_help = "Examples:
   equipoise link --listen 127.0.0.1:9000 --to 127.0.0.1:5201 --rate 15M --delay 10ms
@@ -182,7 +183,8 @@ The book's chapter on sweeps describes the columns. If the command is killed, co
   equipoise link --tun here there --rate 20M --delay 25ms
   equipoise link --between veth0 veth1 --rate-trace lte-down.trace --back-rate-trace lte-up.trace --aqm codel")]
     Link(Box<Link>),
-    /// Load TCP Symbiosis as a congestion control of this machine's kernel, for any program; needs root and Linux 6.4 or newer
+    /// Load TCP Symbiosis as a congestion control of this machine's kernel, for any program; needs root and Linux 6.4
+    /// or newer
     #[cfg(feature = "kernel")]
     #[command(
         subcommand,
@@ -263,7 +265,8 @@ pub(crate) struct Live {
     pub(crate) file: PathBuf,
     #[command(flatten)]
     pub(crate) run: Run,
-    /// Run across three network namespaces instead of the loopback interface; TCP flows and flow pairs need this; needs root
+    /// Run across three network namespaces instead of the loopback interface; required for TCP flows and flow pairs;
+    /// needs root
     #[arg(long)]
     pub(crate) namespaces: bool,
     /// Also simulate the runs with the same seeds, and draw both results in the same charts

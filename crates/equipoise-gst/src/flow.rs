@@ -349,14 +349,15 @@ struct Spacing {
 impl Spacing {
     /// Reports at intervals shorter than this count as one report. Our choice.
     const TOGETHER: Span = Span::from_millis(20);
-    /// Longer intervals between two reports are counted as 500 ms, because reports are missing in them. Our choice.
+    /// An interval above this counts as 500 ms, because reports are missing in the interval. Our choice.
     const MOST: Span = Span::from_millis(500);
 
     /// Records that a report arrived at `now`.
     fn take(&mut self, now: Instant<SenderClock>) {
         let since = self.last.map_or(Span::ZERO, |last| now - last);
         if since > Self::TOGETHER {
-            // `apart` is the longest of the last intervals, but older intervals are reduced by 1/8 with each report.
+            // `apart` is the longest of the last intervals between reports. With each report, the older intervals are
+            // reduced by 1/8, so that they are forgotten.
             let kept = Span::from_nanos(self.apart.as_nanos() / 8 * 7);
             self.apart = since.min(Self::MOST).max(kept);
         }

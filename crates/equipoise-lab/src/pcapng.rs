@@ -35,7 +35,8 @@ const UDP_HEADER: usize = 8;
 const HOP_LIMIT: u8 = 64;
 /// Protocol number of UDP in the IPv4 header (RFC 791, Sec. 3.1).
 const UDP: u8 = 17;
-/// Direction flags for packets that arrive at and packets that leave an interface (Sec. 4.3.1).
+/// Direction flags of a packet: it arrives at an interface, or it leaves an interface (draft-ietf-opsawg-pcapng-02,
+/// Sec. 4.3.1).
 const INBOUND: u32 = 1;
 const OUTBOUND: u32 = 2;
 

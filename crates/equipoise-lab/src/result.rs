@@ -415,9 +415,8 @@ pub struct TcpSample {
 }
 
 /// Excursions of the delay: time spans in which the intervals' mean delays were above twice the target. Intervals in
-/// the warm-up do not count. A step is a change of capacity or load, or the loss or return of a path. An interval does
-/// not count either if a step occurs in the interval, or less than three interval lengths before the start of the
-/// interval.
+/// the warm-up do not count. Intervals also do not count if a step occurs in the interval, or less than three interval
+/// lengths before the start of the interval. A step is a change of capacity or load, or the loss or return of a path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ExcursionResult {
     /// Total length of the excursions, in seconds.

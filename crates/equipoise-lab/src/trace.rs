@@ -172,7 +172,7 @@ pub(crate) fn details(origin: Instant<SenderClock>, event: &Event) -> Details {
         Event::KeyFrameWanted(request) | Event::KeyFrameAsked(request) => Details::detail(request.name()),
         Event::Ignored(reason) => Details::detail(reason.name()),
         Event::Ended { by_peer } => Details::detail(if by_peer { "by the peer" } else { "by itself" }),
-        // Events without data, and events that sessions may define in the future.
+        // This case is for events without data, and for events that sessions may define in the future.
         _ => Details::default(),
     }
 }

@@ -179,9 +179,9 @@ impl Network {
         self.known
     }
 
-    /// Returns a time. As soon as all packets that sessions send before this time are known, the network can process
-    /// its next packet. Before the network processes this packet, no packet arrives at a session. `None` if the network
-    /// has no packets.
+    /// Returns the time up to which all packets that sessions send must be known, so that the network can process its
+    /// next packet. Before the network processes this packet, no packet arrives at a session. `None` if the network has
+    /// no packets.
     pub(crate) fn next_known(&self) -> Option<Time> {
         (0..self.links.len()).filter_map(|link| self.next_known_at(link)).min()
     }

@@ -97,8 +97,8 @@ fn form(path: &Path) -> Form {
 pub(crate) fn page() -> String {
     let mut page = String::from(
         "# Sources\n\nThe code and this book cite only these sources. A cite has the form `Waki 2013, Eq. 15` or \
-         `RFC 3550, Sec. 6.4.1`.\nIn Rust, Markdown and TOML files, `cargo xtask cites` reports cites of other sources \
-         and in other forms.\n\n## Papers\n\n",
+         `RFC 3550, Sec. 6.4.1`.\nIn Rust, Markdown and TOML files, `cargo xtask cites` reports cites of other \
+         sources, and cites in other forms.\n\n## Papers\n\n",
     );
     page.extend(PAPERS.iter().map(|(handle, title)| format!("- **{handle}**: {title}.\n")));
     page.push_str("\n## Internet standards\n\n");

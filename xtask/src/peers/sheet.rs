@@ -91,7 +91,7 @@ fn write_rows(path: &Path, head: &str, runs: &[Run], jobs: u32) -> Result<(), Er
     })
 }
 
-/// Returns rows in the order of the runs, because the runs may end in another order.
+/// Puts the rows of the runs into the order of the runs. This is needed because the runs may end in another order.
 #[derive(Debug, Default)]
 struct InOrder {
     given: usize,

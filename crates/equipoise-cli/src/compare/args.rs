@@ -10,10 +10,10 @@ use crate::output::Results;
 /// Options of a comparison.
 #[derive(Debug, Args)]
 pub(crate) struct Compare {
-    /// Scenario files: several, or one with --controller; the others are compared with the first
+    /// Scenario files: one with --controller, or several; each further scenario is compared with the first
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
-    /// Controllers to use for the flow instead of its own; the others are compared with the first
+    /// Controllers to use for the flow instead of the scenario's; each further controller is compared with the first
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     pub(crate) controller: Vec<String>,
     /// Flow to compare [default: the only session]

@@ -28,7 +28,8 @@ pub(crate) struct Ends {
     /// Seconds between two printed lines
     #[arg(short, long, value_name = "SECONDS", default_value = "1", value_parser = interval)]
     pub(crate) interval: Span,
-    /// Write the results as lines of JSON, one for each interval and one for the total, to FILE, or to standard output if no FILE is given
+    /// Write the results as lines of JSON, one for each interval and one for the total, to FILE, or to standard output
+    /// if no FILE is given
     #[arg(short = 'J', long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
     pub(crate) json: Option<PathBuf>,
     /// Write a report as one HTML file
@@ -122,10 +123,12 @@ pub(crate) struct Send {
     /// Relay the RTP packets that another program sends to this local address or port
     #[arg(long, value_name = "ADDRESS", value_parser = local)]
     pub(crate) rtp: Option<SocketAddr>,
-    /// Also relay the RTP packets that an audio encoder sends to this local address or port, with priority over those of --rtp
+    /// Also relay the RTP packets that an audio encoder sends to this local address or port, with priority over those
+    /// of --rtp
     #[arg(long, value_name = "ADDRESS", value_parser = local, requires = "rtp", conflicts_with = "path")]
     pub(crate) audio: Option<SocketAddr>,
-    /// Send the receiver's requests for key frames as RTCP to this address or local port [default: where the RTP comes from]
+    /// Send the receiver's requests for key frames as RTCP to this address or local port [default: where the RTP comes
+    /// from]
     #[arg(long, value_name = "ADDRESS", value_parser = local, requires = "rtp")]
     pub(crate) rtcp: Option<SocketAddr>,
     /// Control an encoder: write a line `rate BITS_PER_SECOND` to this Unix socket after each change of the payload
@@ -144,7 +147,8 @@ pub(crate) struct Send {
     /// Set a parameter of the scheduler
     #[arg(long, value_name = "NAME=VALUE", requires = "path")]
     pub(crate) scheduler_set: Vec<String>,
-    /// Time between two decisions of the scheduler, at least one report interval [default: 5 s, or the report interval if longer]
+    /// Time between two decisions of the scheduler, at least one report interval [default: 5 s, or the report interval
+    /// if longer]
     #[arg(long, value_name = "TIME", requires = "path")]
     pub(crate) scheduler_period: Option<Span>,
     /// Use only IPv4
@@ -227,8 +231,8 @@ pub(crate) struct Receive {
     /// Time to wait for a missing packet before the next one is delivered
     #[arg(long, value_name = "TIME", default_value = "100 ms")]
     pub(crate) hold: Span,
-    /// Let the sender retransmit missing packets that can still arrive within --hold; not possible if it sends zeros or
-    /// uses several paths
+    /// Let the sender retransmit missing packets that can still arrive within --hold; not possible if the sender sends
+    /// zeros or uses several paths
     #[arg(long)]
     pub(crate) repair: bool,
     /// Seconds without a packet after which a session ends
@@ -237,8 +241,8 @@ pub(crate) struct Receive {
     /// Maximum number of concurrent sessions
     #[arg(long, value_name = "COUNT", default_value_t = 1000)]
     pub(crate) most_sessions: usize,
-    /// Highest total rate of the sessions that send on request (send -R, --bidir); 0 to refuse them [default: 500M; 0 with
-    /// --insecure]
+    /// Highest total rate that this host sends in the sessions of `send -R` and `send --bidir`; 0 to refuse these
+    /// sessions [default: 500M; 0 with --insecure]
     #[arg(long, value_name = "RATE", value_parser = rate_or_none)]
     pub(crate) reverse_limit: Option<Rate>,
     #[command(flatten)]

@@ -136,7 +136,8 @@ macro_rules! path_options {
             /// Share of packets that are lost at random, such as 1%
             #[arg(long = concat!($prefix, "loss"), id = concat!($prefix, "loss"), value_name = "SHARE")]
             pub(crate) loss: Option<Share>,
-            /// Loss in bursts (Gilbert-Elliott): "p r", such as "1% 25%", or "p r good bad" with the loss in each state
+            /// Loss in bursts (Gilbert-Elliott): "p r", such as "1% 25%", with the probabilities p that a burst begins
+            /// and r that it ends; or "p r good bad", with the loss in the good and in the bad state too
             #[arg(long = concat!($prefix, "loss-burst"), id = concat!($prefix, "loss-burst"), value_name = "SHARES",
                 conflicts_with = concat!($prefix, "loss"))]
             pub(crate) loss_burst: Option<GilbertElliott>,

@@ -77,8 +77,8 @@ pub(crate) enum AsvarujanonPart {
 pub(crate) struct EitherWorld<P: ValueEnum + std::marker::Send + Sync + 'static> {
     #[command(flatten)]
     pub(crate) run: PaperRun<P>,
-    /// Run in real time across network namespaces of this machine, next to the simulated results; needs root; only for
-    /// the parts named below
+    /// Run in real time across network namespaces of this machine, and compare with the simulated results; needs root;
+    /// only for the parts named below
     #[arg(long)]
     pub(crate) live: bool,
 }
@@ -108,7 +108,7 @@ pub(crate) struct PaperRun<P: ValueEnum + std::marker::Send + Sync + 'static> {
 /// A part of Waki 2013.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum WakiPart {
-    /// b as a function of the load
+    /// The coefficient b of AP's law as a function of the load
     Fig5,
     /// The increase of the mean delay with the rate, as a function of the variance of the delay
     Fig7,
@@ -154,7 +154,7 @@ pub(crate) enum KodamaPart {
     Fig3,
     /// Symbiosis and Reno while the available bandwidth changes, over a short and a long path
     Fig5,
-    /// Noise in the measurement, and a γ that adapts to it, with Fig. 7 and 8
+    /// Noise in the measurement, and a parameter γ that adapts to this noise, with Fig. 7 and 8
     #[value(aliases = ["fig7", "fig8"])]
     Fig6,
     /// A drop and a rise of the available bandwidth, with Fig. 14
@@ -186,7 +186,7 @@ pub(crate) enum TobePart {
     /// Rates and fairness of TPBA, with Fig. 11, 14, 15, 17 and 18
     #[value(aliases = ["fig11", "fig14", "fig15", "fig17", "fig18"])]
     Fig10,
-    /// Inter-arrival times of ADUs, with Fig. 16
+    /// Inter-arrival times of application data units (ADUs), with Fig. 16
     #[value(alias = "fig16")]
     Fig12,
     /// Fairness as a function of the number of TCP connections

@@ -20,13 +20,15 @@ pub(crate) enum Suite {
   equipoise suite rfc8867 5.1/100ms-udp --runs 50 --aqm fq_codel
   equipoise suite rfc8867 5.1/50ms-link --live --report live.html", after_long_help = long_help())]
     Rfc8867(Rfc8867),
-    /// Test whether our own control law meets its performance targets (bars), next to other laws in the same cases
+    /// Test whether our own control law meets its performance targets (bars); run the same cases with other laws for
+    /// comparison
     #[command(after_help = "Examples:
   equipoise suite bars --report bars.html    # all cases, 10 seeds
   equipoise suite bars --quick               # first variant of each case, 3 seeds
   equipoise suite bars 5.1 start/10M-20ms --controllers equipoise,gcc --seed 2001", after_long_help = bars_help())]
     Bars(Bars),
-    /// Run media over each recorded link of a folder, in Mahimahi's format or as CSV of times and rates
+    /// Run media over each recorded link in a folder; a recording is a trace in Mahimahi's format, or CSV of times and
+    /// rates
     #[command(after_help = "Examples:
   equipoise suite traces traces/ --report traces.html
   equipoise suite traces traces/ --duration 120s --max-rate 8M --controllers ap,tfrc")]
@@ -174,7 +176,7 @@ Cases and their variants; --quick runs the first variant of each:
     }
     text.push_str(LIVE_HELP);
     text.push_str(&format!(
-        "\nFull runs have {} seeds, quick runs {}. Default of --controllers: {}.",
+        "\nEach variant has {} runs, with --quick {}. Default of --controllers: {}.",
         rfc8867::RUNS,
         rfc8867::QUICK_RUNS,
         CONTROLLERS.join(", ")
@@ -197,7 +199,7 @@ Cases and their variants; --quick runs the first variant of each:
         text.push_str(&format!("  {}  {}\n       {}\n", case.name, case.title, names.join(", ")));
     }
     text.push_str(&format!(
-        "\nFull runs have {} seeds, quick runs {}. Default of --controllers: {}. Only {} is judged.",
+        "\nEach variant has {} runs, with --quick {}. Default of --controllers: {}. Only {} is judged.",
         bars::RUNS,
         bars::QUICK_RUNS,
         bars::CONTROLLERS.join(", "),

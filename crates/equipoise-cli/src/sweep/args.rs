@@ -20,8 +20,8 @@ pub(crate) struct Sweep {
     /// Values of a key, such as link.NAME.rate=5M,10M; repeatable; every combination is a point
     #[arg(long, value_name = "KEY=V1,V2,...", requires = "files")]
     pub(crate) vary: Vec<String>,
-    /// Draw the value of a key at random for each of --points: 'link.NAME.rate=loguniform(1M, 50M)', uniform(A, B),
-    /// integer(A, B), choice(V1, V2, ...); repeatable
+    /// Draw the value of a key at random for each random point (--points): 'link.NAME.rate=loguniform(1M, 50M)',
+    /// uniform(A, B), integer(A, B), choice(V1, V2, ...); repeatable
     #[arg(long, value_name = "KEY=DISTRIBUTION", requires = "files", requires = "points")]
     pub(crate) draw: Vec<String>,
     /// Number of random points, for each combination of --vary

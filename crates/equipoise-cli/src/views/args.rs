@@ -11,11 +11,11 @@ pub(crate) struct Viewing {
     /// Draw the run on the terminal; q ends the run. Without a terminal, lines are printed
     #[arg(long, conflicts_with = "quiet")]
     pub(crate) ui: bool,
-    /// Serve a page with live charts of the run, at an address such as 8080 or 127.0.0.1:8080
+    /// Serve a page with live charts of the run, at a port such as 8080, or an address such as 127.0.0.1:8080
     #[arg(long, value_name = "ADDRESS", value_parser = place)]
     pub(crate) serve: Option<String>,
-    /// Serve metrics for Prometheus in the `OpenMetrics` format, at /metrics of an address such as 9100 or
-    /// 127.0.0.1:9100
+    /// Serve metrics for Prometheus in the `OpenMetrics` format, at /metrics of a port such as 9100, or of an
+    /// address such as 127.0.0.1:9100
     #[arg(long, value_name = "ADDRESS", value_parser = place)]
     pub(crate) metrics: Option<String>,
     /// Write the events of the run as lines of JSON while it runs, to FILE, or to standard output if no FILE is given;

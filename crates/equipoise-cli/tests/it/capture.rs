@@ -104,13 +104,15 @@ fn judge(capture: &str) {
     let timed = frames(capture, "rtp.ext.profile == 0xbede && rtp.p_type == 96", &["frame.number"]);
     assert_eq!(timed.len(), media.len(), "every packet carries its sending time");
 
-    // Report requests: sender reports (SR) with an extension of 8 bytes, 64 bytes with the IP header. Each of 20
-    // requests is captured twice, before and after the bottleneck. On a busy machine there may be fewer requests.
+    // Report requests are sender reports (SR) with an extension of 8 bytes. The IP packet of a request has 64 bytes.
+    // Each of 20 requests is captured twice, before and after the bottleneck. On a busy machine there may be fewer
+    // requests.
     let requests =
         frames(capture, "rtcp.pt == 200 && rtcp.length == 8", &["ip.len", "rtcp.profile-specific-extension"]);
     assert!(requests.len() >= 10, "{requests:?}");
     assert!(requests.iter().all(|fields| fields.starts_with("64\t") && fields.len() > 4), "{requests:?}");
-    // Reports: receiver reports (RR) with one report block and an extension of 12 bytes, 72 bytes with the IP header.
+    // Reports are receiver reports (RR) with one report block and an extension of 12 bytes. The IP packet of a report
+    // has 72 bytes.
     let answers = frames(
         capture,
         "rtcp.pt == 201 && rtcp.length == 10",

@@ -97,7 +97,7 @@ fn what_a_decoder_asks_for_comes_to_the_encoder_and_a_flood_does_not() {
         asked.push(datagram);
     }
     assert!((1..=8).contains(&asked.len()), "{} requests came to the encoder", asked.len());
-    // The indication is the last part of a compound packet that begins with a report (RFC 3550, Sec. 6.1).
+    // The picture loss indication is the last part of a compound packet that begins with a report (RFC 3550, Sec. 6.1).
     let indication = [&[0x81, 206, 0, 2][..], &SSRC.wrapping_add(1).to_be_bytes(), &SSRC.to_be_bytes()].concat();
     assert!(asked.iter().all(|datagram| datagram[1] == 201 && datagram.ends_with(&indication)), "{asked:02X?}");
     thread::sleep(Duration::from_millis(500));
@@ -222,7 +222,7 @@ fn audio_goes_beside_video_to_its_own_decoder_and_video_has_what_is_left_of_the_
     assert_eq!(sent["end"]["audio_packets"], 150, "{sent}");
     assert!(received["sessions"][0]["end"]["audio_packets"].as_u64() >= Some(sounds.len() as u64), "{received}");
     let told: Vec<u64> = lines.iter().filter_map(|line| line.strip_prefix("rate ")?.parse().ok()).collect();
-    // The first rate is 1 Mbit/s less 4.7 % for headers. Later, the audio takes 64 kbit/s, plus 21 kbit/s for the IP
+    // The first rate is 1 Mbit/s minus 4.7 % for headers. Later, the audio takes 64 kbit/s, plus 21 kbit/s for the IP
     // and UDP headers and the header extension of its packets.
     let (first, last) = (told.first().copied().unwrap_or(0), told.last().copied().unwrap_or(u64::MAX));
     assert!((930_000..970_000).contains(&first) && (800_000..910_000).contains(&last), "{told:?}");

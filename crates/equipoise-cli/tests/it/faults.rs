@@ -17,7 +17,7 @@ use crate::support::{Folder, Running, keygen, results};
 
 const MIN: f64 = 500e3;
 const MAX: f64 = 4e6;
-/// How the first printed line begins: the sender's line, and the receiver's line.
+/// The beginning of the first line that the sender prints, and of the first line that the receiver prints.
 const WORDS: [&str; 2] = ["sending ", "receiving "];
 
 /// Two hosts, and a path between them that damages traffic.

@@ -102,7 +102,7 @@ fn lists_pass_as_what_they_hold() {
     }
 }
 
-/// If this test fails, after a seek or a reconnection, the element passes old packets or no packets.
+/// If this test fails, the element passes old packets or no packets after a seek or a reconnection.
 #[test]
 fn a_flush_drops_what_waits_and_then_packets_pass_again() {
     let mut harness = harness("controller=cbr controller-params=\"rate=10 kbit/s\"");

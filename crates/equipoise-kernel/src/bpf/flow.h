@@ -63,7 +63,10 @@ struct flow {
 	u32 burst_bytes;
 	u64 burst_sent_us;
 	u64 burst_acked_us;
-	/* Sums over the last acknowledgements of the train, each relative to the first acknowledgement of the train. */
+	/*
+	 * Sums over the last acknowledgements of the train. Each acknowledgement adds its distance from the first
+	 * acknowledgement of the train.
+	 */
 	u64 tail_bytes;
 	u64 tail_sent_us;
 	u64 tail_acked_us;

@@ -103,9 +103,10 @@ pub struct Setup<'a> {
     pub seed: u64,
     /// Environment in which the run takes place.
     pub stage: Stage,
-    /// Takes the congestion control that the scenario names for a flow pair. If this returns a [`WindowControl`], TCP
-    /// uses the `WindowControl`'s congestion control instead. If this returns `None`, pacing limits TCP to one window
-    /// per round trip during the first round trips of a probing period. The results say which method was used.
+    /// This function gets the name of the congestion control that the scenario sets for a flow pair. If the function
+    /// returns a [`WindowControl`], TCP uses the congestion control of the `WindowControl` instead. If the function
+    /// returns `None`, pacing limits TCP to one window per round trip during the first round trips of a probing period.
+    /// The results say which method was used.
     pub window_control: &'a dyn Fn(&str) -> Option<WindowControl>,
 }
 

@@ -158,7 +158,8 @@ mod tests {
         let mut rates = vec![1e6; 25];
         rates.extend([1e6, 1e6, 1e6, 1e6, 1e6, 2e6, 2e6, 2e6, 2e6, 2e6]);
         assert_eq!(Steadiness::of(&rates).convergence_s, None);
-        // A phase shorter than three seconds, a phase without bins, and a phase in which all rates are zero.
+        // The list contains a phase shorter than three seconds, a phase without bins, and a phase in which all rates
+        // are zero.
         for rates in [vec![1e6; 14], Vec::new(), vec![0.0; 40]] {
             let found = Steadiness::of(&rates);
             assert_eq!((found.convergence_s, found.cv, found.oscillations), (None, None, 0));

@@ -90,7 +90,7 @@ struct Moments {
     from: i64,
     /// The sum of the differences between the added numbers and `from`.
     sum: i128,
-    /// The sum of the squares of these differences. It saturates.
+    /// The sum of the squares of the differences between the added numbers and `from`. The sum saturates.
     squares: u128,
 }
 
@@ -139,9 +139,10 @@ impl Moments {
     /// Returns the variance with divisor n − 1, in s²; `None` for fewer than two numbers.
     fn variance_s2(&self) -> Option<f64> {
         let (whole, rest) = self.division();
-        // The deviations are measured from the mean rounded down. The sum of their squares is an integer, so two large
-        // floating-point numbers are never subtracted from each other. `less` is negative if the mean lies less than
-        // half a nanosecond below `self.from`, the number relative to which the sums are stored.
+        // The deviations are measured from the mean, which is rounded down to whole nanoseconds. The sum of their
+        // squares is an integer, so two large floating-point numbers are never subtracted from each other. `less` is
+        // negative if the mean lies less than half a nanosecond below `self.from`, the number relative to which the
+        // sums are stored.
         let less = whole.saturating_mul(self.sum.saturating_add(rest));
         let around = self.squares.saturating_sub_signed(less);
         let squares = around as f64 - rest as f64 * rest as f64 / self.count as f64;

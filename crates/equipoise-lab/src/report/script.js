@@ -49,7 +49,7 @@ function layer(element) {
   return { name, color, isStepped: shape === "steps", points: points.sort((one, other) => one.x - other.x) };
 }
 
-/** Returns round numbers on an axis: at most `most` + 1, or all powers of ten of a logarithmic axis. */
+/** Returns at most `most` + 1 round numbers on an axis. On a logarithmic axis, returns all powers of ten. */
 function ticks([min, max], areExponents, most) {
   const step = areExponents ? 1 : roundStep((max - min) / most);
   const decimals = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));

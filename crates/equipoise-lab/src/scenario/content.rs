@@ -7,7 +7,7 @@ use equipoise_path::video::{Synthetic, Video};
 
 use crate::video::{self, TraceError};
 
-/// The content that a session with a controller, or a TCP connection, sends.
+/// The content that is sent by a TCP connection or by a session that has a controller.
 #[derive(Clone, Debug)]
 pub struct ContentChoice {
     /// Mean rate of the content if it is sent in real time, in bit/s of IP packets.

@@ -223,7 +223,8 @@ pub enum Problem {
         /// The duration of the run.
         duration: Span,
     },
-    /// A flow starts, a step happens, or an outage or a pause starts or ends, at or after the end of the run.
+    /// A time is not before the end of the run: the start of a flow, the time of a step, or the start or the end of an
+    /// outage or of a pause.
     #[error("must be before the end of the run at {duration}")]
     AfterTheEnd {
         /// The duration of the run; for a step of background traffic, the time from the flow's start to the run's end.

@@ -10,7 +10,7 @@ use super::error::{OverrideProblem, ScenarioError, SyntaxError};
 
 /// Kinds of sections that have names. In a path of keys, such a section is identified by its name.
 const SECTIONS: [&str; 3] = ["link", "path", "flow"];
-/// In a path of keys, stands for every section of a kind, or for every entry of a list.
+/// In a path of keys, this word stands for every section of a kind, or for every entry of a list.
 pub(super) const ALL: &str = "*";
 
 /// A change of one key of a scenario file, or of several keys if the path contains `*`.
@@ -121,8 +121,8 @@ pub(super) fn keys(path: &str) -> Option<Vec<&str>> {
 }
 
 impl Change {
-    /// Applies the change in a table. If `rest` is empty, changes `key` itself. Otherwise, changes the key to which the
-    /// path `rest` leads from the value of `key`.
+    /// Applies the change in a table. If `rest` is empty, changes `key` itself. Otherwise, follows the path `rest` from
+    /// the value of `key`, and changes the key at the end of this path.
     fn in_table(&self, table: &mut Table, key: &str, rest: &[&str]) -> Result<(), OverrideProblem> {
         let Some((next, after)) = rest.split_first() else {
             return match self {

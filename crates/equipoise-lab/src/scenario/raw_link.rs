@@ -110,7 +110,8 @@ impl Keys<'_> {
     /// - loss: all come from `self` if it sets `loss` or `loss_burst`;
     /// - policer: all come from `self` if it sets `police`.
     ///
-    /// Otherwise, all keys of the group come from `both`, and other keys of this group in `self` are ignored.
+    /// If `self` sets none of the keys that are named for a group, all keys of the group come from `both`. Further keys
+    /// of the group in `self`, such as `rate_burst`, are then ignored.
     pub(super) fn over(self, both: Self) -> Self {
         let rate =
             if self.rate.is_some() || self.rate_trace.is_some() || self.rate_csv.is_some() { self } else { both };

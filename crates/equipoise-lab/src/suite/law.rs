@@ -154,7 +154,7 @@ fn exchanged(catalogue: &Catalogue, scenario: &Scenario, controller: &str) -> Re
             .then(|| Override::set(format!("flow.{}.controller.rate", flow.name), FIXED_RATE));
         let overrides: Vec<_> = rate.into_iter().collect();
         let swap = Swap::new(catalogue, &found.text, &overrides, Some(&flow.name))?;
-        // `with` returns one scenario for each name. Here is only one name.
+        // `with` returns one scenario for each name, and there is only one name.
         found = swap.with([controller])?.pop().unwrap_or(found);
     }
     Ok(found)

@@ -483,7 +483,8 @@ impl SuiteResult {
         format!("simulated with {} each{live}", of(self.runs))
     }
 
-    /// Returns how many of the judged bars our control law meets, in words: "equipoise meets 120 of 150 bars".
+    /// Returns in words how many of the bars (pass criteria) with a verdict our control law meets: "equipoise meets
+    /// 120 of 150 bars".
     pub fn verdicts(&self) -> String {
         let judged = self.bars.iter().filter_map(|bar| bar.met);
         let (met, all) = judged.fold((0u32, 0u32), |(met, all), is_met| (met + u32::from(is_met), all + 1));

@@ -343,8 +343,8 @@ mod tests {
         assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 1, "no temporary file is left");
     }
 
-    /// If the test fails, this process can destroy the temporary file of a process on another host that has the same
-    /// process number.
+    /// If the test fails, this process can destroy the temporary file of a process on another host. The two processes
+    /// have the same number.
     #[test]
     fn a_temporary_file_of_another_host_is_left_alone() {
         let folder = tempfile::tempdir().expect("a folder");

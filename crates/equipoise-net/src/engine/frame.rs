@@ -46,8 +46,8 @@ pub(crate) struct Ip {
     pub(crate) header: usize,
     /// Whether the IP version is 6; otherwise it is 4.
     pub(crate) v6: bool,
-    /// Number of the protocol above IP. If an IPv6 packet has extension headers, the number of the first extension
-    /// header. `None` for IPv4 fragments.
+    /// Number of the protocol above IP, or of the first extension header if an IPv6 packet has extension headers.
+    /// `None` for IPv4 fragments.
     pub(crate) protocol: Option<u8>,
 }
 

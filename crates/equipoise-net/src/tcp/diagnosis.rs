@@ -52,7 +52,7 @@ const REDUCING: u8 = 2;
 /// The slow start threshold that the kernel reports if it has not set a threshold (`TCP_INFINITE_SSTHRESH`). Larger
 /// values have the same meaning.
 const NO_THRESHOLD: u32 = 0x7fff_ffff;
-/// The minimum round-trip time that the kernel reports before the first measurement.
+/// The value that the kernel reports as the minimum round-trip time before the first measurement.
 const NO_ROUND_TRIP: u32 = u32::MAX;
 
 /// The values that an application needs to derive its rate from a TCP connection.

@@ -100,7 +100,8 @@ impl<O: FnMut(Time, &TcpState)> Near<O> {
         }
     }
 
-    /// Writes the available data as far as the kernel accepts it. Returns whether the kernel did not accept all data.
+    /// Writes the available data as far as the kernel accepts it. Returns true if the kernel refused a part of the
+    /// data.
     fn write(&mut self, now: Time) -> Result<bool, NetError> {
         let supplied = self.supplied(now);
         while self.written < supplied && self.clock.now() < self.next_look {

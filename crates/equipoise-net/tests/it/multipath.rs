@@ -234,7 +234,7 @@ fn a_stranger_cannot_join_a_session_of_several_paths() {
         let ssrc = book.read().opened[0].ssrc.to_be_bytes();
         let stranger = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a socket");
         stranger.set_read_timeout(Some(Duration::from_secs(10))).expect("a timeout");
-        // A forged sender report, which would require an answer; and a forged media packet.
+        // The stranger sends a forged sender report, which would require an answer, and a forged media packet.
         let report = [&[0x80, 200, 0, 6][..], &ssrc, &[1; 20]].concat();
         let media = [&[0x80, 96, 0, 1, 0, 0, 0, 1][..], &ssrc, &[1; 40]].concat();
         for datagram in [&report, &media].repeat(20) {

@@ -62,8 +62,8 @@ const DAMPING_REFUSED: f64 = 2.0;
 
 impl Histogram<'_> {
     /// Returns the least-squares fit. Returns `None` if there are fewer than four bars, if the search does not
-    /// converge, or if the counts do not determine all three parameters. In the last case, for example, all counts are
-    /// equal, or the peak is far narrower than a bar.
+    /// converge, or if the counts do not determine all three parameters. Equal counts, or a peak far narrower than a
+    /// bar, do not determine all parameters.
     pub(super) fn fit(&self) -> Option<GaussianFit> {
         let highest = self.counts.iter().max().copied().unwrap_or(0) as f64;
         let place = |bar: usize| (self.first_s + (bar as f64 + 0.5) * self.bin_s - self.mean_s) / self.deviation_s;

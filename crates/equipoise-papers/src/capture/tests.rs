@@ -408,7 +408,7 @@ fn a_capture_that_is_cut_off_gives_what_came_before() {
 fn more_connections_than_are_kept_are_counted_and_the_first_analysed() {
     let mut script = Script::new(Form::Micros, ETHERNET);
     script.handshake().data(40_000, 0, 1000).data(41_000, 1000, 1000).ack(66_000, 2000);
-    // A new connection between the addresses of the first connection. Its segments must not count for the first
+    // A new connection opens between the addresses of the first connection. Its segments must not count for the first
     // connection.
     script
         .tcp(80_000, Near, Tcp { syn: true, seq: 90_000, ..Tcp::default() })

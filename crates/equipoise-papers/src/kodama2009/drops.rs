@@ -1,5 +1,5 @@
-//! The runs of Fig. 15 and 16, in which the available bandwidth drops. They have several buffer sizes, and several
-//! strengths m of the self-induced oscillation.
+//! The runs of Fig. 15 and 16, in which the available bandwidth drops. The runs differ in the buffer size and in the
+//! strength m of the self-induced oscillation.
 
 use super::readings::Way;
 use super::scenarios::FIG15;

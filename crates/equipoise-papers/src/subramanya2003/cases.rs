@@ -13,8 +13,8 @@ pub(super) struct Printed {
     pub(super) values: [[f64; 3]; 2],
 }
 
-/// The claims about a table: packet loss ratio, transmission delay, and power, which is the rate of the content divided
-/// by the delay.
+/// The claims about a table, in this order: on the packet loss ratio, on the transmission delay, and on the power. The
+/// power is the rate of the content divided by the delay.
 pub(super) type Compared = [Spec; 3];
 
 /// The paper states the loss in thousandths of a percent. Therefore the loss ratio of TQ counts as lower than that of

@@ -27,7 +27,7 @@ static ENTRY: Entry<BoxedWindowController, WindowContext> = Entry {
     },
 };
 
-/// Returns the scenario of Sec. 6.2 in which flow 3 uses this controller.
+/// Returns the scenario of Tobe 1999, Sec. 6.2, in which flow 3 uses RAP with acknowledgements.
 pub(super) fn scenario() -> Scenario {
     let of_media = |key: &str| format!("flow.\"flow 3\".{key}");
     let changes = [

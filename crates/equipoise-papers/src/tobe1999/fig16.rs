@@ -68,8 +68,8 @@ fn scenario() -> Scenario {
 /// Index of the flow pair in the scenario without flow 2. The flow with index 0 is TCP.
 const PAIR: usize = 1;
 
-/// Returns two running periods (in which RTP sends): the one that lasts from 7 s to the end of the burst of noise
-/// traffic or longer, and the next one. Returns `None` if one of them does not exist.
+/// Returns two running periods (in which RTP sends): the one that contains the whole time from 7 s to the end of the
+/// burst of noise traffic, and the next one. Returns `None` if one of them does not exist.
 fn periods(trace: &Trace) -> Option<[Stretch; 2]> {
     let periods = running_periods(trace, DURATION_S);
     let hit = periods.iter().position(|(from, to)| *from <= BEFORE.0 && *to >= BURST_END_S)?;

@@ -8,7 +8,7 @@ use crate::{Figure, Plot, PlotData, PlotLayer, Table};
 use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::regression;
 
-/// Number of runs: ten trials, each of 40 s (Tobe 1999, Sec. 6.1).
+/// Number of runs. The paper has ten trials of 40 s each (Tobe 1999, Sec. 6.1).
 const RUNS: u32 = 10;
 const DURATION_S: f64 = 40.0;
 /// Maximum number of TCP connections, as read from the axis of the paper's figure.

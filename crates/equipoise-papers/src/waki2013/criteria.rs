@@ -13,7 +13,7 @@ const STEP_S: f64 = 200.0;
 pub(super) const TRANSIENT: usize = 5;
 /// Number of intervals that begin before the load step.
 const BEFORE: usize = 20;
-/// Number of consecutive intervals, with a delay above twice the target, that count as a runaway.
+/// A runaway is at least this number of consecutive intervals with a delay above twice the target.
 const RUNAWAY: usize = 3;
 
 /// The results of a run in the setting of Sec. 6.1: means over intervals of 10 s, which are counted from the start of
@@ -36,7 +36,8 @@ impl Outcome {
     /// Computes the results from the first flow of a run, which is the media session.
     pub(super) fn of(run: &Run) -> Self {
         let intervals = run.flows.first().map(|session| session.intervals.as_slice()).unwrap_or_default();
-        // The last 400 s of a run are the paper's run. A run may be longer, to have a longer transient.
+        // The last 400 s of a run correspond to the paper's run. A run may be longer, so that its initial
+        // transient is longer.
         let zero_s = run.lasted_s - LASTS_S;
         let start_s = zero_s + intervals.first().map_or(0.0, |first| first.start_s);
         let whole = ((run.lasted_s - start_s) / INTERVAL_S + 1e-6) as usize;

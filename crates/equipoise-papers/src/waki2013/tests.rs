@@ -121,7 +121,8 @@ fn steps_and_levels_are_those_of_the_hand() {
     assert!((run.rate_before_mbps() - 3.0).abs() < 1e-9);
     assert!((run.rate_after_mbps() - (2.7 + 18.0 * 1.8) / 19.0).abs() < 1e-9);
     assert!((run.settled_before_ms() - 8.2).abs() < 1e-9);
-    // The error is 0.87 ms in one of 34 intervals, or in one of 29 intervals if the transient is longer.
+    // The error is 0.87 ms in one interval, and zero in all others. There are 34 intervals, or 29 if the transient is
+    // longer.
     assert!((run.mse_ms2() - 0.87 * 0.87 / 34.0).abs() < 1e-9);
     assert!((run.with_transient(10).mse_ms2() - 0.87 * 0.87 / 29.0).abs() < 1e-9);
 }

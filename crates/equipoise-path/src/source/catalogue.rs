@@ -39,7 +39,7 @@ static ENTRIES: &[TrafficEntry] = &[
     },
     Entry {
         name: "on-off",
-        summary: "even gaps within exponential bursts, exponential silences between them",
+        summary: "bursts with even gaps between packets, and silences between bursts; both have exponentially distributed lengths",
         source: "common practice",
         parameters: &[ON, OFF],
         make: |given, ()| Ok(Traffic::OnOff { on: given.span(&ON)?, off: given.span(&OFF)? }.into()),

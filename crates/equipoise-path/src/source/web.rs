@@ -334,8 +334,8 @@ mod tests {
         assert!((idle.standard_deviation().expect("many") - 10.0).abs() < 0.2, "{idle:?}");
     }
 
-    /// A flow is a renewal process: the share of ON time is `took / (took + idle)`, and a burst starts every `took +
-    /// idle` on average.
+    /// A burst lasts for `took`, and the idle time after it has the mean `idle`. Therefore the share of ON time is
+    /// `took / (took + idle)`, and a burst starts every `took + idle` on average (a renewal process).
     #[test]
     fn the_share_of_time_on_is_that_of_a_renewal_process() {
         let (took, until) = (Span::from_millis(2500), Span::from_secs(20_000));

@@ -280,7 +280,9 @@ class Capture:
 
     @property
     def directions(self) -> Table:
-        """One row per direction of a connection with round-trip samples, sorted by decreasing number of samples."""
+        """One row per direction of a connection, for directions with round-trip samples. The row with the most samples
+        is first.
+        """
 
     def to_dict(self) -> dict[str, Any]: ...
     def to_json(self) -> str: ...

@@ -320,7 +320,8 @@ macro_rules! stack {
                             };
                             outbound.extend(buffer[..transmit.size].chunks(segment).map(|it| (peer, it.to_vec())));
                         }
-                        // `peer` is the server's address: the destination or the source of the datagram.
+                        // `peer` is the server's address: the destination of a datagram from the client, or the source
+                        // of a datagram from the server.
                         for (peer, datagram) in outbound {
                             self.count += 1;
                             let way = if peer == OTHER.ip() { self.other_way.as_mut() } else { Some(&mut self.way) };

@@ -111,7 +111,7 @@ impl Paths {
         self.up().any(Path::has_other_rate)
     }
 
-    /// Whether no report about any usable path has arrived for three report intervals.
+    /// Whether all usable paths are silent: for three report intervals, no report about them has arrived.
     pub(super) fn are_silent(&self) -> bool {
         self.up().all(Path::is_silent)
     }

@@ -256,9 +256,9 @@ impl Receiver {
         Ok(())
     }
 
-    /// After the answer about sub-flow `answered`, sends reports about other sub-flows: about each one on which
-    /// anything has arrived that no report covers yet. So the sender does not consider a path dead while media arrives
-    /// on the path, even if requests or answers on the path are lost.
+    /// After the answer about sub-flow `answered`, sends a report about each other sub-flow that has received anything
+    /// since its last report. So the sender does not consider a path dead while media arrives on the path, even if
+    /// requests or answers on the path are lost.
     fn tell_of_others(&mut self, now: Instant<ReceiverClock>, answered: PathId) {
         let (ssrc, sender_ssrc) = (self.config.ssrc, self.config.sender_ssrc);
         for (id, subflow) in &mut self.subflows {

@@ -64,8 +64,8 @@ pub struct Sender {
     scheduler: BoxedScheduler,
     paths: Paths,
     period_ends: Instant<SenderClock>,
-    /// When the sender began to wait for a report on each path. It divides the total rate again after these reports, or
-    /// after one report interval. `None` if it does not wait.
+    /// When the sender began to wait for a report on each path. The sender divides the total rate again after these
+    /// reports, or after one report interval. `None` if the sender does not wait.
     closing: Option<Instant<SenderClock>>,
     /// When the total rate was last halved because reports on all paths were missing.
     halved: Option<Instant<SenderClock>>,
@@ -176,7 +176,7 @@ impl Sender {
     }
 
     /// With [`Total::Pooled`], halves the total rate once per report interval while no answer arrives on any path. A
-    /// fixed rate stays. Returns whether the rate decreased.
+    /// fixed rate does not change. Returns whether the rate decreased.
     fn halve_if_silent(&mut self, now: Instant<SenderClock>) -> bool {
         let Control::Pooled(governor) = &mut self.control else { return false };
         let is_silent = self.paths.len() > 0 && self.paths.are_silent();
@@ -261,8 +261,8 @@ impl Sender {
         };
         let shares = self.scheduler.split(total, &views);
         let has_laws = self.control.laws().is_some();
-        // If the paths may not carry the total rate, the shares sum to less. With one law for each path, this sum is
-        // reported as the total rate.
+        // If the paths may not carry the total rate, the sum of the shares is below the total rate. With one law for
+        // each path, this sum is reported as the total rate.
         let total = if has_laws { sum(shares.iter().map(|share| share.rate)) } else { total };
         self.outbox.event(Event::RateDecided { rate: total, snapshot });
         for (path, Share { rate, snapshot }) in self.paths.up_mut().zip(shares) {

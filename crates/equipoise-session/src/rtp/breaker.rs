@@ -196,8 +196,8 @@ impl Breakers {
         Trip::Stop(breaker)
     }
 
-    /// Whether no media arrives (RFC 8083, Sec. 4.2). The time between two packets replaces the frame interval, which
-    /// is not known here.
+    /// Records a report. Returns true if the media must stop, because several reports in a row state that no media
+    /// arrived (RFC 8083, Sec. 4.2). The time between two packets replaces the frame interval, which is not known here.
     fn is_without_media(&mut self, proof: &Proof, round_trip: Span) -> bool {
         if proof.arrived > 0 {
             self.without_media = 0;

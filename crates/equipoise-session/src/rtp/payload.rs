@@ -37,7 +37,7 @@ pub(crate) struct PayloadQueue {
     /// Number of packets that were dropped since the last call of `take_expired`, because they waited too long or the
     /// queue was full.
     expired: u64,
-    /// Sequence numbers of the RTP packets that the other program has passed to this queue.
+    /// Sequence numbers of the RTP packets of another program that were passed to this queue.
     numbers: ReplayWindow,
     /// Buffer for the check that the header of a packet has room for our extensions.
     scratch: Vec<u8>,

@@ -31,8 +31,8 @@ impl Proof {
         }
     }
 
-    /// Returns the sum of what two paths sent and delivered over the same time. `sending` and `arriving` are not added:
-    /// of the two durations, the sum has the longer one.
+    /// Returns the sum of what two paths sent and delivered over the same time. Durations are not added: the result has
+    /// the longer `sending` and the longer `arriving` of the two paths.
     #[must_use]
     pub(crate) fn beside(self, other: Self) -> Self {
         Self {

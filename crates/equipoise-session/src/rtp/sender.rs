@@ -164,8 +164,8 @@ pub struct Sender {
     key_frames: KeyFrameTaker,
     /// When the first packet was sent under the present controller.
     first_media: Option<Instant<SenderClock>>,
-    /// The sequence number of the next media packet when a report request was due, for the last two report requests.
-    /// The older request is first.
+    /// For the last two report requests: the sequence number of the next media packet at the time when the request was
+    /// due. The older request is first.
     turns: [u64; 2],
     /// The sender's part of the next RTCP datagram, if this sender and a receiving role send common RTCP datagrams.
     /// `None` if the sender sends its own RTCP datagrams.

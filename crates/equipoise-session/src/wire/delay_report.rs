@@ -33,7 +33,8 @@ pub struct ReportRequest {
     pub receipt: Option<ReceiptRequest>,
 }
 
-/// This bit is set in the types of all our elements of RTCP report extensions. Other formats use small types.
+/// This bit is set in the type numbers of all our elements of RTCP report extensions. Other formats use smaller type
+/// numbers.
 pub(super) const OURS: u16 = 0x8000;
 const REQUEST_TYPE: u16 = OURS | 1;
 const REQUEST_LEN: u16 = 8;

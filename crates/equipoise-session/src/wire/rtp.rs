@@ -393,7 +393,7 @@ mod tests {
             0x9A, 0x3C, 0x00, 0x80, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
         ];
         assert_eq!(encoded(&header, &[]), bytes);
-        // The packet above, but with number 0x0102 in sub-flow 3.
+        // The next expected packet is the packet above, but with the number 0x0102 in sub-flow 3.
         let header = RtpHeader { subflow: Some(Subflow { id: 3, sequence: 0x0102 }), ..header };
         let (fixed, time) = (&bytes[..12], &bytes[16..25]);
         let expected = [fixed, &[0xBE, 0xDE, 0, 4, 0xD4, 0x04, 0, 3, 1, 2], time, &[0]].concat();

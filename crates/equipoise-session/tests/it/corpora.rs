@@ -162,7 +162,8 @@ fn of_the_rtcp_seeds_of_webrtc_those_are_refused_whose_contents_do_not_fit() {
         .filter_map(|(name, datagram)| outline(&datagram).err().map(|error| (name, error)))
         .collect();
     let names: Vec<_> = refused.iter().map(|(name, _)| name.trim_end_matches(".rtcp")).collect();
-    // These have unterminated lists of SDES items, fewer sources than their count states, or invalid padding.
+    // The refused datagrams have unterminated lists of SDES items, fewer sources than their count states, or invalid
+    // padding.
     assert_eq!(names, ["25", "32", "35", "37", "66", "9"], "{refused:?}");
     for (name, datagram) in files(&folder) {
         assert!(outline(&datagram).is_err() || is_framed(&datagram), "{name}");

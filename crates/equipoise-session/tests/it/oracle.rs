@@ -82,8 +82,8 @@ fn extensions() -> impl Strategy<Value = Vec<u8>> {
 }
 
 /// A pattern for BYE reasons that end at a 32-bit boundary. For any other BYE, the compared implementation sets the
-/// padding bit, although the padding is shorter than a 32-bit word. Our parser rejects such packets, because RFC 3550,
-/// Sec. 6.6 requires null bytes without the padding bit.
+/// padding bit, although the padding is shorter than a 32-bit word. Our parser rejects such packets: according to RFC
+/// 3550, Sec. 6.6, null bytes follow the reason up to the boundary, and the padding bit is not set.
 const REASON: &str = "[a-z ]{3}([a-z ]{4}){0,14}";
 
 proptest! {

@@ -52,9 +52,10 @@ impl Lot {
     }
 }
 
-/// Merges two runs and appends the result to `merged`.
+/// Merges two runs of packets, each sorted by arrival time, and appends the result to `merged`.
 ///
-/// Which run has the next packet is unpredictable, so a branch would take most of the computing time.
+/// Which run has the next packet is unpredictable. With a branch for this choice, wrong predictions of the processor
+/// would take most of the computing time.
 fn merge(mut left: &[Packet], mut right: &[Packet], merged: &mut Vec<Packet>) {
     while let ([first, ..], [second, ..]) = (left, right) {
         let is_right = second.at < first.at;

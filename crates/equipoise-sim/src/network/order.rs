@@ -137,7 +137,7 @@ impl Network {
 #[derive(Clone, Copy)]
 enum Mark {
     New,
-    /// The search is visiting the feeders of the link.
+    /// The search is visiting the links that feed this link.
     Open,
     Done,
 }

@@ -113,7 +113,8 @@ impl Segment {
             Self::Data { payload, .. } => HEADER + *payload,
             Self::Ack(ack) => match u64::from(ack.sacked.count) {
                 0 => HEADER,
-                // Two bytes of option header, two bytes of padding, and eight bytes for each range (RFC 2018, Sec. 3).
+                // The SACK option has two bytes of option header and eight bytes for each range (RFC 2018, Sec. 3). Two
+                // bytes of padding are added.
                 count => HEADER + Size::from_bytes(4 + 8 * count),
             },
         }

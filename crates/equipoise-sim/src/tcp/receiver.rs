@@ -186,7 +186,7 @@ impl Receiver {
         Segment::Ack(Ack { next: self.next, window: self.window, sacked })
     }
 
-    /// The ranges for an acknowledgement: those in which segments arrived most recently, at most three.
+    /// Returns at most three ranges for an acknowledgement: the ranges in which segments arrived most recently.
     fn blocks(&mut self) -> SackBlocks {
         let known = self.recent.iter().flatten().filter(|number| self.place_of(**number).is_some()).count();
         if known < self.held.len().min(SackBlocks::MOST) {

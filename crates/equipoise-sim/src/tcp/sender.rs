@@ -240,7 +240,8 @@ impl Sender {
 
     /// The state and the counters of the sender.
     pub fn stats(&self) -> SenderStats {
-        // A window law that does not use the bandwidth reports none. Then the connection's measurement is reported.
+        // If a window law does not use the bandwidth, it reports no bandwidth. In this case, the connection's own
+        // measurement is reported.
         let mut law = self.law.snapshot();
         law.bandwidth = law.bandwidth.or(self.departures.measured());
         let window = self.law.window(self.config.packet);

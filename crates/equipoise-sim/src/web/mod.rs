@@ -98,7 +98,7 @@ struct Requests(Arc<Mutex<Vec<Option<Request>>>>);
 
 impl Requests {
     fn lock(&self) -> MutexGuard<'_, Vec<Option<Request>>> {
-        // The list is consistent after each change. It can still be used if a thread panicked while it held the lock.
+        // The list is consistent after each change, so it can be used even if a thread panicked while holding the lock.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -15,7 +15,8 @@ pub struct WhiteNoise {
 }
 
 impl WhiteNoise {
-    /// Noise n with the given standard deviation over time; the random numbers are drawn from `seed`.
+    /// Creates white noise (n). Its standard deviation over time is `deviation`. The random numbers are drawn from
+    /// `seed`.
     pub fn new(deviation: Schedule<f64>, seed: u64) -> Self {
         Self { deviation, random: Pcg64Mcg::seed_from_u64(seed) }
     }

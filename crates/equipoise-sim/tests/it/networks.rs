@@ -96,7 +96,8 @@ fn run(links: &[PipeConfig], guests: &[Guest], steps: u32) -> Option<(Vec<String
 proptest! {
     #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
 
-    /// The simulator also asserts that no session sends a packet in a period that the network has already computed.
+    /// In addition to the assertions of this test, the simulator asserts that no session sends a packet in a period
+    /// that the network has already computed.
     #[test]
     fn a_network_runs_the_same_in_one_go_and_in_many_steps(
         links in proptest::collection::vec(any_link(), 4),

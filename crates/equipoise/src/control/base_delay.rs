@@ -75,7 +75,7 @@ mod tests {
         }
     }
 
-    /// If this test fails, a sender measures a queue for the rest of the session after a change to a longer route.
+    /// If this test fails, the additional delay of a longer route counts as queueing for the rest of the session.
     #[test]
     fn a_longer_route_is_followed_after_ten_minutes_and_no_sooner() {
         let mut base = BaseDelay::new();

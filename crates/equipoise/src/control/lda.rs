@@ -21,7 +21,7 @@ pub struct LdaConfig {
     pub increase: Increase,
 }
 
-/// How the increase `AIR` follows from the rate r and the bottleneck's rate b: line B of Tobe 1999, Fig. 2.
+/// How the increase `AIR` follows from the rate r and the bottleneck's rate b. This is line B of Tobe 1999, Fig. 2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Increase {
     /// LDA: the next increase is `AIR (1 - r/b)`, with the last increase `AIR`, the rate r and the bottleneck's rate b.

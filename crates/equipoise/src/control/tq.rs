@@ -61,8 +61,9 @@ pub struct TqConfig {
 /// - A positive change never lowers the rate, and does not raise it if the application did not use the current rate.
 /// - Several sources may share one buffer. The report of a session counts only the packets of this session. The law is
 ///   linear. Therefore the sum of the rate changes of all sources is the rate change of a single source that sends all
-///   packets and desires the sum of the occupancies. A first-come, first-served buffer serves each source in proportion
-///   to the source's packets in the buffer, so the rates of the sources become proportional to the desired occupancies.
+///   packets, and whose desired occupancy is the sum of the desired occupancies. A first-come, first-served buffer
+///   serves each source in proportion to the source's packets in the buffer, so the rates of the sources become
+///   proportional to the desired occupancies.
 /// - The controller starts at the highest rate, like the paper's sources.
 /// - A report without a playout buffer, or with an interval of zero length, keeps the rate. Three missing reports halve
 ///   the rate, as with the other controllers.

@@ -80,8 +80,8 @@ enum Queue {
 const LEARNING: f64 = 0.1;
 
 impl TrafficAccumulation {
-    /// Creates an estimator that uses the formula of Subramanya 2003, Sec. 2: the bottleneck's queue q is the number of
-    /// packets that the last interval added to the queue.
+    /// Creates an estimator that uses the formula of Subramanya 2003, Sec. 2: q counts only the packets that were added
+    /// to the bottleneck's queue in the last interval.
     pub const fn printed() -> Self {
         Self(Queue::Printed)
     }

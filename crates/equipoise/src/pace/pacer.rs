@@ -51,9 +51,9 @@ pub enum Readiness<C> {
 }
 
 impl<C> Pacer<C> {
-    /// Up to this lateness, the schedule is kept even if the packet is more than one gap late. Our choice: after one
-    /// wake-up, a host may send the packets of 200 µs. Threads wake about 50 µs late, and later on a busy machine. At
-    /// 300 Mbit/s, a lateness of 400 µs causes a burst of up to thirteen packets of 1200 bytes.
+    /// Up to this lateness, the schedule is kept even if the packet is more than one gap late. Our choice: a host may
+    /// wake only every 200 µs, and then send all packets that are due. Threads wake about 50 µs late, and later on a
+    /// busy machine. At 300 Mbit/s, a lateness of 400 µs causes a burst of up to thirteen packets of 1200 bytes.
     pub const TOLERANCE: Span = Span::from_micros(400);
     /// Maximum lost time that the pacer recovers, by shorter gaps between packets. Our choice: a virtual machine is
     /// typically preempted for some milliseconds. After a longer outage, the rate from before the outage no longer

@@ -48,7 +48,7 @@ const STREAMS: u64 = u64::from_be_bytes(*b"pathsuit");
 
 /// Returns a random number that is uniform in [0, 1).
 fn even(seed: u64, purpose: u64) -> f64 {
-    // The upper 53 bits, because a double has a mantissa of 53 bits.
+    // The upper 53 bits are used, because a double has a mantissa of 53 bits.
     (stream_seed(seed, STREAMS.wrapping_add(purpose)) >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
 }
 

@@ -1,4 +1,4 @@
-//! Tests with OpenSSL as the peer, by DTLS 1.2: both endpoints must compute the same keys.
+//! Tests of DTLS 1.2 with OpenSSL as the peer: both endpoints must compute the same keys.
 
 use std::fmt::Write as _;
 use std::fs;

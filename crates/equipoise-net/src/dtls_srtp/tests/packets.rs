@@ -23,15 +23,15 @@ fn a_number_is_protected_once() {
         assert_eq!(wire[2..4], sequence.to_be_bytes(), "plain SRTP: the number is the packet's own");
         assert_eq!((receiver.unprotect(&wire, &mut plain), &plain), (Ok(()), &media(SSRC, sequence)));
     }
-    // 100, 103 and 1123 were used. 1123 is the newest number. The sender does not remember whether 99 and 0 were used,
-    // because 1123 exceeds both numbers by more than 1023. The last number of the list differs from 1123 by 32768, so
-    // it could be older or newer than 1123.
+    // The sequence numbers 100, 103 and 1123 were used. 1123 is the newest one. The sender does not remember whether 99
+    // and 0 were used, because 1123 exceeds both numbers by more than 1023. The last number of the list differs from
+    // 1123 by 32768, so it could be older or newer than 1123.
     for sequence in [100, 103, 1123, 99, 0, 1123 + (1 << 15)] {
         let repeated = ProtectError::Repeated { ssrc: SSRC, sequence };
         assert_eq!(sender.protect(&media(SSRC, sequence), &mut wire), Err(repeated));
         assert!(wire.is_empty());
     }
-    // A packet of another source has another nonce, so its sequence number may be the same.
+    // A packet of another source has another nonce. Therefore, it may have a sequence number that was already used.
     assert_eq!(sender.protect(&media(SSRC + 1, 100), &mut wire), Ok(()));
 }
 

@@ -133,9 +133,9 @@ fn trap_7_a_peer_that_is_started_again_opens_beside_the_session_that_there_is() 
     assert!(matches!(ends.both[1].handle(now, place(0), &late, &mut plain), Arrival::Ignored(_)));
 }
 
-/// Trap 9: the library binds a cookie to an instance, not to an address. Therefore a cookie from another instance must
-/// not open an association. Also, an instance needs memory before its cookie is returned. Therefore a datagram from an
-/// unexpected address must not create an instance.
+/// Trap 9: in the DTLS library, a cookie belongs to an instance of the library, and not to the address of the client.
+/// Therefore a cookie from another instance must not open an association. Also, an instance needs memory even before
+/// the client returns its cookie. Therefore a datagram from an unexpected address must not create an instance.
 #[test]
 fn trap_9_a_cookie_is_good_at_the_instance_that_gave_it_alone() {
     let words = std::cell::RefCell::new(Vec::new());
@@ -172,7 +172,7 @@ fn trap_10_no_suite_without_forward_secrecy_is_offered() {
     let length = usize::from(u16::from_be_bytes([hello[at], hello[at + 1]]));
     let suites: Vec<_> =
         hello[at + 2..at + 2 + length].chunks(2).map(|two| u16::from_be_bytes([two[0], two[1]])).collect();
-    // The cipher suites of TLS 1.3, and the suites with ECDHE and ECDSA (RFC 5289, RFC 7905, RFC 7251).
+    // The permitted suites are those of TLS 1.3, and those with ECDHE and ECDSA (RFC 5289, RFC 7905, RFC 7251).
     let is_fit = |suite: &u16| matches!(suite, 0x1301..=0x1305 | 0xC02B | 0xC02C | 0xCCA9 | 0xC0AC..=0xC0AF);
     assert!(suites.len() >= 3 && suites.iter().all(is_fit), "{suites:04x?}");
 }

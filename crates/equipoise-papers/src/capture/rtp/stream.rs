@@ -114,7 +114,7 @@ impl Default for Room {
 }
 
 impl Room {
-    /// Uses one of the remaining entries. Returns whether an entry was left.
+    /// Uses one of the remaining entries, if there is any. Returns false if there is none.
     const fn take(&mut self) -> bool {
         let has = self.left > 0;
         self.left = self.left.saturating_sub(1);

@@ -37,8 +37,8 @@ fn analysed(packets: &[Packet]) -> RtpAnalysis {
     found.finish(packets.len() as u64, BTreeMap::new(), None)
 }
 
-/// Returns RTP packets with the sequence numbers and delays of `numbers`. One packet with 20 ms of G.711 is sent every
-/// 20 ms. Each packet arrives `late_ms` too late.
+/// Returns RTP packets. Each entry of `numbers` has a packet's sequence number and its delay in ms. One packet with 20
+/// ms of G.711 is sent every 20 ms.
 fn g711(numbers: &[(u16, i64)]) -> Vec<Packet> {
     let packet = |(place, &(sequence, late_ms)): (usize, &(u16, i64))| Packet {
         at_ns: (place as i64 * 20 + late_ms) * 1_000_000,

@@ -65,7 +65,7 @@ impl Law {
         self.before = delay;
     }
 
-    /// The low-latency queue's marking probability that follows from the base probability (`p_CL`).
+    /// `p_CL`: the low-latency queue's marking probability that follows from the base probability.
     fn coupled(&self) -> f64 {
         self.dual.coupling * self.base
     }

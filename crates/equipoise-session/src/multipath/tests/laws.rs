@@ -187,8 +187,8 @@ fn a_dead_path_leaves_the_other_alone_and_begins_anew_from_below() {
     let back = decided(&bench, Some(0), [25, 45]);
     let first = back.iter().find(|rate| **rate > 0).expect("it comes back");
     assert_eq!(*first, 100_000, "the lowest rate");
-    // The largest step follows a successful probe: to three times the rate that was proved before the probe. The test
-    // allows 3.5 times the previous rate.
+    // The largest step follows a successful probe. This step raises the rate to three times the rate that was proved
+    // before the probe. The test allows 3.5 times the previous rate.
     assert!(back.windows(2).all(|pair| pair[1] <= pair[0].max(100_000) * 7 / 2), "no leap: {back:?}");
     assert!(arrived(&bench, 0, [35, 45], 10).0 > 5.0);
 }

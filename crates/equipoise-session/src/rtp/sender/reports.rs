@@ -139,8 +139,8 @@ impl Sender {
             Told::Interval { asked, summary, proof, round_trip } => {
                 self.by_packet.iter_mut().for_each(|by_packet| by_packet.on_answer(asked));
                 let trip = self.breakers.on_report(now, proof, round_trip);
-                // When a clock was set, `summary` is `None`, because the measured delays say nothing about the path.
-                // Then the rate does not change.
+                // If a clock was set, `summary` is `None`, because the measured delays say nothing about the path. In
+                // this case, the rate does not change.
                 if let Some(summary) = summary {
                     self.on_interval(now, summary, proof);
                 }

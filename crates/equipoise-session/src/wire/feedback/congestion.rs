@@ -188,8 +188,8 @@ fn metric(arrival: Option<PacketArrival>, made: Instant<ReceiverClock>) -> u16 {
     RECEIVED | u16::from(ecn.bits()) << 13 | offset
 }
 
-/// Converts `before`, the time from a packet's arrival to the report timestamp, to an arrival time offset in 1/1024 s.
-/// Rounds to the nearest.
+/// Converts `before`, the time from a packet's arrival to the report timestamp, to an arrival time offset, rounded to
+/// the nearest 1/1024 s.
 fn offset(before: Span) -> u16 {
     let units = before.as_nanos().unsigned_abs().saturating_mul(OFFSETS_PER_S);
     if units > u64::from(LONGEST_OFFSET).saturating_mul(NANOS_PER_S) {

@@ -140,8 +140,8 @@ fn acknowledgements_are_as_long_as_their_blocks() {
     }
 }
 
-/// The ranges of consecutive segments received after `next`, at most three: those in which segments arrived most
-/// recently, the most recent range first.
+/// Finds the ranges of consecutive segments received after `next`. Returns at most three ranges: the ranges in which
+/// segments arrived most recently, the most recent range first.
 fn runs(came: &BTreeMap<u64, usize>, next: u64) -> Vec<(u64, u64)> {
     let mut runs: Vec<(usize, u64, u64)> = Vec::new();
     for (&number, &last) in came.range(next..) {

@@ -62,8 +62,8 @@ impl Learner {
         Self { learning, given, answers: 0.0, information: 0.0, reports: 0, probed, push_mbps: 0.0 }
     }
 
-    /// Returns the current estimate of b, in 1/(s·Mbit/s): the change of the mean delay per change of the rate, divided
-    /// by the variance of the delay.
+    /// Returns the current estimate of b, in 1/(s·Mbit/s): the growth of the mean delay with the rate, divided by the
+    /// variance of the delay.
     pub(in crate::control) fn response(&self) -> f64 {
         let known = self.known_before();
         let learned = (known * self.given + self.answers) / (known + self.information);

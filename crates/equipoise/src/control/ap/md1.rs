@@ -96,8 +96,8 @@ mod tests {
     }
 
     proptest! {
-        /// The coefficient b of Waki 2013, Eq. 11 is the derivative of Eq. 7 divided by Eq. 8. The test computes the
-        /// derivative from finite differences.
+        /// The coefficient b of Waki 2013, Eq. 11 is a quotient: the derivative of Eq. 7, divided by Eq. 8. The test
+        /// computes the derivative from finite differences.
         #[test]
         fn the_response_times_the_variance_is_the_slope_of_the_mean(rho in 0.06f64..0.98) {
             let (lambda, h) = (rho * MU, 1e-3);

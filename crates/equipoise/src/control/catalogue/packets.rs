@@ -33,7 +33,7 @@ const GCC_FORM: Parameter = Parameter {
     kind: Kind::Choice(&["libwebrtc", "draft"]),
     default: Some("libwebrtc"),
     range: None,
-    meaning: "what libwebrtc does today, or what the draft prints: a Kalman filter, and a rule on losses",
+    meaning: "the law of today's libwebrtc, or the law of the draft, which has a Kalman filter and a rule on losses",
     source: "libwebrtc, goog_cc; draft-ietf-rmcat-gcc-02",
 };
 const GCC_PROBING: Parameter = Parameter {
@@ -56,7 +56,7 @@ const GCC_PACING: Parameter = Parameter {
     kind: Kind::Number { unit: "" },
     default: Some("1.1"),
     range: Some(("1", "100")),
-    meaning: "ratio of the pacing rate to the rate; with a larger value a frame leaves in a shorter time. Chromium, unlike our sessions, also sends bursts of data for up to 40 ms at this rate. With the draft's form, the session decides the pacing rate",
+    meaning: "ratio of the pacing rate to the rate; with a larger value a frame leaves in a shorter time. Chromium's pacer also sends the data of up to 40 ms at once; our sessions do not. With the draft's form, the session decides the pacing rate",
     source: "libwebrtc, goog_cc_network_control",
 };
 const GCC_MIN_RATE: Parameter = Parameter {
@@ -109,7 +109,7 @@ const ETA: Parameter = Parameter {
     kind: Kind::Number { unit: "" },
     default: Some("2"),
     range: Some(("0", "100")),
-    meaning: "ETA, weight of the signal's change relative to its offset; with a larger value the rate falls sooner when a queue begins to grow",
+    meaning: "ETA, ratio of two weights: that of the change of the congestion signal, and that of the signal's offset from equilibrium; with a larger value the rate falls sooner when a queue begins to grow",
     source: "RFC 8698, Table 2",
 };
 const TAU: Parameter = Parameter {
@@ -125,7 +125,7 @@ const RAMP_BOUND: Parameter = Parameter {
     kind: Kind::Span,
     default: Some("50 ms"),
     range: Some(("1 ms", "1 s")),
-    meaning: "QBOUND, queue that a ramp-up may make; with a larger value the rate finds free capacity faster, but overshoots it further",
+    meaning: "QBOUND, queueing delay that a ramp-up may cause; with a larger value the rate finds free capacity faster, but overshoots it further",
     source: "RFC 8698, Table 2",
 };
 const WARP_ABOVE: Parameter = Parameter {
@@ -153,7 +153,7 @@ const MARK_PENALTY: Parameter = Parameter {
     source: "RFC 8698, Table 2",
 };
 const NADA_START: Parameter = Parameter {
-    meaning: "rate at which the session starts, brought between the limits",
+    meaning: "rate at which the session starts, limited to `min_rate` ... `max_rate`",
     source: "RFC 8698, Sec. 4.3: at RMIN",
     ..START_RATE
 };
@@ -239,7 +239,7 @@ const HEAD_ROOM: Parameter = Parameter {
     kind: Kind::Number { unit: "" },
     default: Some("1.5"),
     range: Some(("1", "10")),
-    meaning: "BYTES_IN_FLIGHT_HEAD_ROOM, how far the window may be above what is in flight",
+    meaning: "BYTES_IN_FLIGHT_HEAD_ROOM: the window grows only while it is below this multiple of the data recently in flight",
     source: "draft-ietf-ccwg-rfc8298bis-screamv2-01, Sec. 4.2.2",
 };
 const PACING_HEAD_ROOM: Parameter = Parameter {
@@ -247,7 +247,7 @@ const PACING_HEAD_ROOM: Parameter = Parameter {
     kind: Kind::Number { unit: "" },
     default: Some("1.5"),
     range: Some(("1", "10")),
-    meaning: "PACKET_PACING_HEADROOM, the ratio of the pacing rate to the target rate, for callers that pace by it",
+    meaning: "PACKET_PACING_HEADROOM, the ratio of the pacing rate to the target rate",
     source: "draft-ietf-ccwg-rfc8298bis-screamv2-01, Sec. 4.3.2",
 };
 const MARKING: Parameter = Parameter {
@@ -255,7 +255,7 @@ const MARKING: Parameter = Parameter {
     kind: Kind::Choice(&["codepoint", "l4s", "classic"]),
     default: Some("codepoint"),
     range: None,
-    meaning: "how ECN marks count: as the codepoint of the packets says; by their fraction; or each as one congestion event",
+    meaning: "how ECN marks count. l4s: by the share of marked packets; classic: as one congestion event, at most once per round trip; codepoint: as l4s if packets arrive as ECT(1), otherwise as classic",
     source: "ours; draft-ietf-ccwg-rfc8298bis-screamv2-01, Sec. 4.2.1.3",
 };
 const FORM: Parameter = Parameter {
@@ -269,7 +269,7 @@ const FORM: Parameter = Parameter {
 
 pub(super) const SCREAM: Entry = Entry {
     name: "scream",
-    summary: "SCReAM v2: a window that follows L4S marks, queueing delay and losses, and a bitrate derived from it; needs feedback on single packets",
+    summary: "SCReAM v2: a window that follows L4S marks, queueing delay and losses, and a bitrate derived from this window; needs feedback on single packets",
     source: "draft-ietf-ccwg-rfc8298bis-screamv2-01, Sec. 4",
     parameters: &[
         QUEUE_TARGET,

@@ -98,7 +98,7 @@ const UNREST: Parameter = Parameter {
     kind: Kind::Number { unit: "" },
     default: Some("0.08"),
     range: Some(("0.001", "1")),
-    meaning: "upper limit that the law keeps approximately by filtering: noise of the reports changes the rate by at most this share of the free capacity (root mean square); with a smaller value the rate is steadier, but finds free capacity later",
+    meaning: "the law filters its measurements so that noise of the reports changes the rate by approximately this share of the free capacity at most (root mean square); with a smaller value the rate is steadier, but finds free capacity later",
     source: "ours",
 };
 pub(super) const RESPONSE: Parameter = Parameter {
@@ -162,7 +162,7 @@ const GAIN: Parameter = Parameter {
     kind: Kind::Number { unit: "" },
     default: Some("0.5"),
     range: Some(("0", "0.99")),
-    meaning: "k_v, share of the buffer's error that is left after an interval; near 0 the rate oscillates if reports are late, and near 1 it reacts slowly",
+    meaning: "k_v, share of the occupancy's error that is left after an interval; near 0 the rate oscillates if reports are late, and near 1 the rate reacts slowly",
     source: "ours: the middle of what Subramanya 2003, Eq. 5 allows",
 };
 const QUEUE: Parameter = Parameter {
@@ -241,7 +241,7 @@ pub(super) static ENTRIES: &[Entry] = &[
     },
     Entry {
         name: "ap-load",
-        summary: "attractor perturbation as printed, with b(ρ) from the bottleneck's load, if the simulator or the link emulator provides it",
+        summary: "attractor perturbation as printed, with b(ρ) for the load ρ of the bottleneck; if the simulator or the link emulator does not provide this load, `b` applies",
         source: "Waki 2013, Eq. 11, 15, 16",
         parameters: &[TARGET, RESPONSE, MIN_RATE, MAX_RATE],
         make: |given, context| {
@@ -261,7 +261,7 @@ pub(super) static ENTRIES: &[Entry] = &[
     },
     Entry {
         name: "aimd-printed",
-        summary: "`aimd` as in the paper: it starts at `min_rate`, and a session does not limit it to twice the rate at which packets arrived, as it limits `aimd`",
+        summary: "`aimd` as in the paper: it starts at `min_rate`. Sessions limit `aimd` to twice the rate at which packets arrived, but do not limit `aimd-printed`",
         source: "Waki 2013, Eq. 17",
         parameters: &[TARGET, INCREASE, DECREASE, MIN_RATE, MAX_RATE],
         make: |given, _| Ok(Box::new(given.aimd(given.limits()?)?.as_printed())),
@@ -311,7 +311,7 @@ pub(super) static ENTRIES: &[Entry] = &[
     },
     Entry {
         name: "tq",
-        summary: "explicit rate from the playout buffer's occupancy, arrival and service rate",
+        summary: "an explicit rate, calculated from the playout buffer's occupancy, arrival rate and service rate",
         source: "Subramanya 2003, Eq. 1 to 4",
         parameters: &[OCCUPANCY, GAIN, QUEUE, FLOOR, PEAK],
         make: |given, context| {

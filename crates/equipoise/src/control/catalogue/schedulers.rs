@@ -23,7 +23,7 @@ const LONGEST_STEP: Parameter = Parameter {
     kind: Kind::Number { unit: "" },
     default: Some("0.1"),
     range: Some(("0.001", "1")),
-    meaning: "longest step of a path in a period, as a share of the total; less is steadier, and slower",
+    meaning: "longest step of a path in a period, as a share of the total rate; less is steadier, and slower",
     source: "Asvarujanon 2014, Sec. 3",
 };
 const PATH: Parameter = Parameter {
@@ -55,7 +55,7 @@ pub(super) static ENTRIES: &[SchedulerEntry] = &[
     },
     Entry {
         name: "single",
-        summary: "all on one path, whatever it does",
+        summary: "all packets on one path, whatever this path does",
         source: "Asvarujanon 2014, Sec. 4.4",
         parameters: &[PATH],
         // The range of `path` is already checked, so the conversion only rounds a fraction down.
@@ -63,14 +63,14 @@ pub(super) static ENTRIES: &[SchedulerEntry] = &[
     },
     Entry {
         name: "equal",
-        summary: "the same on every path",
+        summary: "the same rate on every path",
         source: "Asvarujanon 2014, Sec. 4.4",
         parameters: &[],
         make: |_, _| Ok(Box::new(Equal)),
     },
     Entry {
         name: "min-delay",
-        summary: "nearly all on the path whose mean delay was least in the last period",
+        summary: "nearly all packets on the path whose mean delay was the lowest in the last period",
         source: "Asvarujanon 2014, Sec. 4.4",
         parameters: &[PROBE],
         make: |given, _| Ok(Box::new(MinDelay::new(given.rate(&PROBE)?))),

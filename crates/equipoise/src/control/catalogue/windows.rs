@@ -132,7 +132,7 @@ const ARITHMETIC: Parameter = Parameter {
 pub(super) static ENTRIES: &[WindowEntry] = &[
     Entry {
         name: "reno",
-        summary: "one segment more a round-trip time, half after a loss",
+        summary: "the window grows by one segment per round trip, and is halved after a loss",
         source: "RFC 5681, Sec. 3.1",
         parameters: &[INITIAL_WINDOW, OSCILLATION],
         make: |given, context| given.oscillating(Reno::new(given.number(&INITIAL_WINDOW)?), context),
@@ -162,7 +162,7 @@ pub(super) static ENTRIES: &[WindowEntry] = &[
     },
     Entry {
         name: "symbiosis",
-        summary: "the window grows like a population of competing species, from the measured capacity and available bandwidth; Reno until these are measured",
+        summary: "the window grows like the population of a species that competes with others; calculated from the measured capacity and available bandwidth; Reno until these are measured",
         source: "Kodama 2009, Eq. 10, 15",
         parameters: &[GAMMA, EPSILON, NOISE_AWARE, NOISE_WEIGHT, INITIAL_WINDOW, OSCILLATION, ARITHMETIC],
         make: |given, context| {

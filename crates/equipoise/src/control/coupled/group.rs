@@ -5,7 +5,7 @@ use crate::units::{Instant, Rate, SenderClock, Span};
 /// How the rates that flows calculate are combined into the rate of their group.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Coupling {
-    /// A change of one flow's rate is added to the rate of the group (RFC 8699, Sec. 5.3.1).
+    /// If the rate of one flow changes, the rate of the group changes by the same amount (RFC 8699, Sec. 5.3.1).
     #[default]
     Active,
     /// Like `Active`, but if one flow lowers its rate, the rate of the group falls by the same percentage. After that,

@@ -13,7 +13,7 @@
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LinkCapacity {
     kbps: Option<f64>,
-    /// v, the variance of the delivery rate divided by the estimated capacity C, in kbit/s.
+    /// v, in kbit/s: the variance of the delivery rate, divided by the estimated capacity C.
     spread_kbps: f64,
 }
 

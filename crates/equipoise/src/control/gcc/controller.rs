@@ -230,7 +230,8 @@ impl Gcc {
     fn set(&mut self, bps: f64, reason: Reason) {
         let before = self.bps;
         let (rate, is_cut) = self.limits.clamp(bps);
-        // Rounding the rate to whole bit/s would lose small steps, so an unlimited rate is stored with its fraction.
+        // Rounding the rate to whole bit/s would lose small steps. Therefore a rate within the limits is stored with
+        // its fraction.
         self.bps = if is_cut { rate.as_bps_f64() } else { bps };
         let reason = Some(RateLimits::reason(reason, is_cut));
         self.snapshot = Snapshot { reason, law_step_bps: Some(bps - before), response: None };

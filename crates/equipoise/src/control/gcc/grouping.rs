@@ -25,8 +25,8 @@ const GROUP: Span = Span::from_millis(5);
 const BURST: Span = Span::from_millis(5);
 /// The maximum length of a burst of arrivals (libwebrtc, `inter_arrival_delta`).
 const LONGEST_BURST: Span = Span::from_millis(100);
-/// If this number of packets was dropped after a reordered group, the state is discarded (libwebrtc,
-/// `inter_arrival_delta`).
+/// After this number of dropped packets, the state is discarded (libwebrtc, `inter_arrival_delta`). Packets are dropped
+/// while the current group is reordered: its last packet arrived before the last packet of the previous group.
 const MOST_OVERTAKEN: u32 = 3;
 /// If the receiver's clock gains this much on the sender's clock between two groups, the receiver's clock was set
 /// (libwebrtc, `inter_arrival_delta`).

@@ -85,8 +85,9 @@ impl Throughput {
             return None;
         }
         let received = self.received_bps()?;
-        // If a packet left before a packet that is already removed, the two packets were reordered. The packet is
-        // excluded, because its departure would extend the time between the first and the last departure.
+        // A packet in the window may have left before a packet that was already removed from the window, because the
+        // path reordered the two packets. The packet in the window is then excluded, because its departure would extend
+        // the time between the first and the last departure.
         let sent: Sent = self
             .window
             .iter()

@@ -219,10 +219,10 @@ impl Receiver {
     }
 }
 
-/// Returns the queueing delay for the congestion signal, in s: warped until `MULTILOSS` times `loss_int` packets after
-/// the last loss event. `loss_int` is the mean interval between loss events. Over the next `loss_int` packets, the
-/// result returns linearly to `queueing_s`, the unwarped delay (RFC 8698, Sec. 4.2). Before the second loss event,
-/// returns `queueing_s`.
+/// Returns the queueing delay for the congestion signal, in s. A long delay counts as a shorter one
+/// ([`NadaLaw::warped`]) until `MULTILOSS` times `loss_int` packets after the last loss event. `loss_int` is the mean
+/// interval between loss events. Over the next `loss_int` packets, the result returns linearly to `queueing_s`, the
+/// measured delay (RFC 8698, Sec. 4.2). Before the second loss event, returns `queueing_s`.
 pub(super) fn warped_while_losing(law: &NadaLaw, queueing_s: f64, losses: &LossIntervals) -> f64 {
     let Some(loss_int) = losses.mean_closed() else { return queueing_s };
     let loss_exp = MULTILOSS * loss_int;

@@ -98,8 +98,8 @@ fn a_shaping_buffer_slows_the_encoder_and_hastens_the_sender() {
     assert_eq!(shaped(150_000, 2000), [Some(150_000), Some(157_500)]);
 }
 
-/// The losses are a hundred packets apart. After a loss, the delay is warped for 700 packets, and no longer warped
-/// after 800.
+/// The losses are a hundred packets apart. For 700 packets after a loss, the delay is warped: a long delay counts as a
+/// shorter one (RFC 8698, Sec. 4.2). Over the next 100 packets, the result returns to the measured delay.
 #[test]
 fn a_loss_is_remembered_for_seven_intervals_and_forgotten_over_one_more() {
     let law = NadaLaw::default();

@@ -89,8 +89,9 @@ const ROUND_TRIP_GAIN: f64 = 1.0 / 8.0;
 /// spikes (Sec. 4.2.1.4).
 const QUEUE_GAIN: f64 = 1.0 / 4.0;
 /// The jitter is the smoothed difference between the recent maximum and minimum of the queueing delay (Sec. 4.2.1.4).
-/// In this order: the speed at which the two extremes are forgotten (`QDELAY_MIN_MAX_AVG_G`), the weight of a new
-/// difference (`QDELAY_DEV_AVG_G`), and the jitter in s above which the jitter counts as high (`QDELAY_DEV_THRESHOLD`).
+/// `EXTREME_GAIN` is the speed at which the two extremes are forgotten (`QDELAY_MIN_MAX_AVG_G`). `DEVIATION_GAIN` is
+/// the weight of a new difference (`QDELAY_DEV_AVG_G`). A jitter above `MUCH_JITTER_S`, in s, counts as high
+/// (`QDELAY_DEV_THRESHOLD`).
 const EXTREME_GAIN: f64 = 1.0 / 16.0;
 const DEVIATION_GAIN: f64 = 1.0 / 32.0;
 const MUCH_JITTER_S: f64 = 0.01;

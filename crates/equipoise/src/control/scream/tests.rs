@@ -54,8 +54,8 @@ fn the_target_has_the_values_that_the_draft_gives_by_hand() {
     close(law().window_for(1e3, 0.1), 3000.0, 0.0);
 }
 
-/// By the draft, Sec. 4.2.2, two marks per round trip offset a growth by one segment. Here the round-trip time is 25 ms
-/// and 2 of the window's 20 packets are marked.
+/// By the draft, Sec. 4.2.2, two marks per round trip cancel a growth of the window by one segment. Here the round-trip
+/// time is 25 ms and 2 of the window's 20 packets are marked.
 #[test]
 fn two_marks_a_round_trip_take_what_a_round_trip_adds() {
     let window = 20_000.0;

@@ -165,8 +165,8 @@ const SEARCH_PAUSE: i64 = 1;
 /// With a larger `PLACES`, the positions vary too little to sample the windows of other measuring connections evenly.
 /// With a smaller `PLACES`, a result takes longer.
 const PLACES: u64 = 4;
-/// Step between the positions in successive windows at which segments begin to be held back (our choice): the golden
-/// section of 2^32, whose multiples spread evenly.
+/// In each window, the sender begins to hold segments back at another position. From window to window, the position
+/// changes by this step. Our choice: the golden section of 2^32, whose multiples spread evenly.
 const PLACE_STEP: u32 = 0x9E37_79B9;
 /// Inverse weight of a new sample in the smoothed round-trip time (RFC 6298, Sec. 2).
 const ROUND_TRIP_GAIN: i64 = 8;

@@ -112,11 +112,12 @@ impl PathClock {
     /// `LEAST_EARLY_STEP`, which is longer than most queueing delays, counts as a step of a clock (both our choice).
     const SETTLED: u32 = 16;
     const LEAST_EARLY_STEP: Span = Span::from_secs(1);
-    /// Weight of one report in the mean square of the noise (our choice). With a smaller value old noise counts for
-    /// longer; with a larger value rare noise is misjudged.
+    /// Weight of one report in the mean square of the noise (our choice). With a smaller value, old noise counts for
+    /// longer. With a larger value, rare noise is forgotten too early, and the next time it is mistaken for a step of a
+    /// clock.
     const NOISE_GAIN: f64 = 1.0 / 256.0;
-    /// The drift is known if its uncertainty is at most this, in ppm (our choice): the difference of two ordinary
-    /// crystals.
+    /// The drift is known if its uncertainty is at most this, in ppm. Our choice: the frequencies of two ordinary
+    /// crystals differ by about this much.
     const KNOWN_WITHIN_PPM: f64 = 50.0;
     /// Minimum time between the first and the last window from which a drift is estimated (our choice). If a queue
     /// grows by 1 ms in this time and is not detected, the drift is wrong by 50 ppm at most.
@@ -165,8 +166,8 @@ impl PathClock {
         self.lowest.map(|lowest| lowest.shown + self.slope.over(now - lowest.at))
     }
 
-    /// Returns how far the receiver's clock is ahead at `now`, with its uncertainty; `None` before a valid round-trip
-    /// time.
+    /// Returns by how much the receiver's clock is ahead of the sender's clock at `now`, with the uncertainty of this
+    /// value; `None` before the first valid round-trip time.
     pub fn offset(&self, now: Instant<SenderClock>) -> Option<Offset> {
         let half = Span::from_nanos(self.windows.least_round_trip()?.as_nanos() / 2);
         Some(Offset {

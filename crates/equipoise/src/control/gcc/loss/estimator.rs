@@ -72,7 +72,7 @@ const FORGIVEN_BALANCE: f64 = 100.0;
 const PREFERENCE: f64 = 0.2;
 /// Width of the transition from a preference for higher rates to a preference for lower rates, as a loss ratio.
 const PREFERENCE_WIDTH: f64 = 0.002;
-/// Preference for a higher bandwidth: the part that is proportional to the bandwidth, per kbit/s.
+/// Weight of the bandwidth in the preference for a higher bandwidth, per kbit/s.
 const BIAS: f64 = 0.0002;
 /// Weight of the logarithm of the bandwidth in the preference for a higher bandwidth.
 const LOG_BIAS: f64 = 0.02;
@@ -91,8 +91,8 @@ const HEADROOM: f64 = 1.5;
 /// Replaces [`HEADROOM`] while the delivery rate is below [`NEAR_HOLD`] times the limit set after the last decrease
 /// ([`Hold`]).
 const HEADROOM_IN_HOLD: f64 = 1.2;
-/// After losses have lowered the rate, a hold limits the rate for some time. The delivery rate counts as near the last
-/// hold if the delivery rate is below this multiple of the limit.
+/// After losses have lowered the rate, a hold limits the rate for some time. The delivery rate counts as near the limit
+/// of the last hold if it is below this multiple of this limit.
 const NEAR_HOLD: f64 = 1.3;
 /// How long the first decrease of the rate limits later increases.
 const FIRST_HOLD: Span = Span::from_millis(300);

@@ -128,8 +128,8 @@ fn losses_that_do_not_depend_on_the_rate_leave_it() {
     assert!(found > 0.97e6, "{found}");
 }
 
-/// A loss of 5 % is tolerated. Therefore the rate at a loss of 20 % is at most 100 kbit/s / (0.2 - 0.05) = 667 kbit/s.
-/// The rate is at least the delivery rate.
+/// At a loss above 5 %, the rate is at most 100 kbit/s / (loss - 0.05). At a loss of 20 %, this limit is 667 kbit/s.
+/// The rate is also at least the delivery rate.
 #[test]
 fn heavy_losses_bring_the_rate_to_its_bounds() {
     let mut estimator = estimator();

@@ -222,7 +222,7 @@ impl FixedNoise {
     }
 }
 
-/// Returns `value` moved by `1 / 2^shift` of the difference to `to`, rounded to nearest.
+/// Moves `value` towards `to` by `1 / 2^shift` of their difference, rounded to the nearest integer.
 const fn toward(value: u64, to: u64, shift: u32) -> u64 {
     let way = (value.abs_diff(to) + (1 << (shift - 1))) >> shift;
     if to >= value { value + way } else { value - way }
