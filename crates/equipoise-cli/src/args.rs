@@ -59,7 +59,7 @@ Exit codes:
   1    a run failed, or a sweep to merge lacks runs
   2    the command line is invalid
   3    an input (scenario, capture, file of rates, folder of a sweep) cannot be read, is invalid or needs too many resources
-  4    the network, the kernel's congestion control, or a required permission is missing
+  4    an operation of the network or the kernel fails, or a required congestion control or permission is missing
   5    an output file cannot be written
   6    with --check: a session did not hold its target, or too many runs of `suite paths` were bad
   130  interrupted; the report on the completed part is written
@@ -113,7 +113,7 @@ Values of --set apply to all controllers that have the parameter. Differences ar
   equipoise sweep scenarios/demo.toml --vary link.bottleneck.rate=12M,15M,20M --runs 20 --out rates --csv rates.csv
   equipoise sweep scenarios/demo.toml --vary flow.media.controller.b=150,300,600 \\
     --draw 'link.bottleneck.delay=uniform(2 ms, 8 ms)' --points 100 --out b
-  equipoise sweep --out b                                  # continue it, on this or another machine
+  equipoise sweep --out b                                  # continue the sweep, on this or another machine
   equipoise sweep --out b --shard $SLURM_ARRAY_TASK_ID/16  # one of sixteen jobs
   equipoise sweep --out b --merge b.parquet                # all rows in one file
 
@@ -144,7 +144,7 @@ The book's chapter on sweeps describes the columns. If the command is killed, co
     #[command(after_help = "Examples:
   equipoise keygen secret; equipoise receive --key secret
   equipoise receive --key secret --one-off --output stream.ts
-  equipoise receive --key secret --rtp 127.0.0.1:5008                   # forward it to GStreamer on port 5008")]
+  equipoise receive --key secret --rtp 127.0.0.1:5008                   # forward the RTP to GStreamer on port 5008")]
     Receive(Receive),
     /// Generate a random key for `send` and `receive`, and write it to a file that only the owner can read
     #[cfg(feature = "live")]
@@ -161,7 +161,7 @@ The book's chapter on sweeps describes the columns. If the command is killed, co
   equipoise paper kodama2009 fig15 --report fig15.html
   equipoise paper kodama2009 fig5 --live --report live.html   # 16 minutes, as root
   equipoise paper tobe1999 fig10 --live --report live.html    # 240 s, as root
-  equipoise paper waki2013 all --quick                 # test that it works; too few runs for a verdict")]
+  equipoise paper waki2013 all --quick                 # test that the command works; too few runs for a verdict")]
     #[command(subcommand)]
     Paper(Paper),
     /// Analyse captures of real traffic

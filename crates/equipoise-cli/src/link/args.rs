@@ -167,7 +167,7 @@ path_options! {
 }
 path_options! {
     /// The reverse direction, if it differs.
-    Back, "back-", "The reverse direction, if it differs; an option not given here has its value or default from above"
+    Back, "back-", "The reverse direction, if it differs; an option not given here has the value given above, if any"
 }
 
 impl Back {

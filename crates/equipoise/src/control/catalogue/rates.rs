@@ -98,7 +98,7 @@ const UNREST: Parameter = Parameter {
     kind: Kind::Number { unit: "" },
     default: Some("0.08"),
     range: Some(("0.001", "1")),
-    meaning: "the law filters its measurements so that noise of the reports changes the rate by approximately this share of the free capacity at most (root mean square); with a smaller value the rate is steadier, but finds free capacity later",
+    meaning: "the law filters its measurements, so that the noise of the reports changes the rate by at most about this share of the free capacity (root mean square); with a smaller value the rate is steadier, but free capacity is found later",
     source: "ours",
 };
 pub(super) const RESPONSE: Parameter = Parameter {
@@ -154,7 +154,7 @@ const OCCUPANCY: Parameter = Parameter {
     kind: Kind::Number { unit: "packets" },
     default: Some("5"),
     range: Some(("0", "100000")),
-    meaning: "x_d, packets of the session to hold in the playout buffer; with a larger value the buffer runs empty less often, but packets wait longer",
+    meaning: "x_d, number of the session's packets that the law keeps in the playout buffer; with a larger value the buffer runs empty less often, but packets wait longer",
     source: "ours: half of the buffer of Subramanya 2003, Table 2",
 };
 const GAIN: Parameter = Parameter {
@@ -214,7 +214,7 @@ const ADAPT: Parameter = Parameter {
     kind: Kind::Span,
     default: Some("3 s"),
     range: Some(("1 ms", "60 s")),
-    meaning: "T_adapt, from one adaptation point to the next; longer is steadier, and slower",
+    meaning: "T_adapt, time between two adaptations of the rate; longer is steadier, and slower",
     source: "Tobe 1999, Sec. 3",
 };
 const LDA: &[Parameter] = &[INITIAL_RATE, INITIAL_INCREASE, REDUCTION_FACTOR, ADAPT, LOW_MIN_RATE, MAX_RATE];
