@@ -173,7 +173,7 @@ def main() -> None:
         print("equipoise suite traces ODD_LINKS --controllers gcc,nada,scream,equipoise --duration 120s --max-rate 20M")
         return
     seed, results = first_seed("suite", secret), {}
-    print("| case | delay, feedback, capacity, queue | " + " | ".join(LAWS) + " | missed by |")
+    print("| case | delay, feedback, capacity, queue | " + " | ".join(LAWS) + " | not met by |")
     print("|---" * (3 + len(LAWS)) + "|")
     for path in sorted((ROOT / "scenarios/rfc8867").glob("*.toml")):
         if options.case and not path.stem.startswith(options.case):

@@ -2,7 +2,7 @@ use alloc::collections::VecDeque;
 
 use crate::control::{Ecn, Fate, PacketFeedback, PacketReport, SentPacket};
 use crate::measure::packets::{
-    BaseDelay, IdleDelay, PairedDelay, Recent, Roughness, Sample, SizeClass, TrainRates, Trains,
+    BaseDelay, IdleDelay, PacketTime, PairedDelay, Recent, Roughness, Sample, SizeClass, TrainRates, Trains,
 };
 use crate::units::{Instant, ReceiverClock, SenderClock};
 
@@ -23,6 +23,9 @@ pub(super) struct Path {
     /// `paired_idle` is this delay while the path is empty.
     paired_over_s: f64,
     paired_idle: IdleDelay,
+    packet_time: PacketTime,
+    /// `t`: the time that the bottleneck takes to transmit a large packet, in s; zero until it is known.
+    packet_s: f64,
     /// The round trip `rtt` and the interval of reports `fb`, both smoothed, in s.
     round_trip_s: Option<f64>,
     feedback_s: f64,
@@ -173,6 +176,8 @@ impl Path {
             paired: PairedDelay::new(),
             paired_over_s: 0.0,
             paired_idle: IdleDelay::new(),
+            packet_time: PacketTime::new(),
+            packet_s: 0.0,
             round_trip_s: None,
             feedback_s: 0.05,
             began_s: 0.0,
@@ -249,7 +254,9 @@ impl Path {
         self.feedback_s += FEEDBACK_GAIN * (elapsed_s - self.feedback_s);
         self.base.come_to(now_s, held);
         self.least_round_trip.come_to(now_s, held);
+        self.packet_time.come_to(now_s, held);
         let news = self.take(now, feedback, origins);
+        self.packet_s = self.packet_time.packet_s().unwrap_or(0.0);
         let paired_s = self.paired.take();
         self.paired_over_s = paired_s.unwrap_or(self.paired_over_s);
         self.idle.push(now_s, held, news.least_s + self.large_base_s());
@@ -336,6 +343,7 @@ impl Path {
             let follows = self.trains.push(sample);
             self.roughness.push(&sample, follows);
             self.recent.push(sample);
+            self.packet_time.push(&sample);
             news.least_s = news.least_s.min(sample.over_s);
             // A probe causes a short queue of its own, which says nothing about the queue of the path.
             if self.probed.is_none_or(|(first, last)| !(first..=last).contains(&sample.number)) {
@@ -393,21 +401,21 @@ impl Path {
     /// The time that the bottleneck takes to transmit a large packet, in s. The value is zero, as for a fast link,
     /// until packets of several sizes have arrived. The flow's own rate does not show this time, because TCP may take
     /// the rest of the capacity.
-    pub(super) fn packet_s(&self) -> f64 {
-        self.base.packet_s().unwrap_or(0.0)
+    pub(super) const fn packet_s(&self) -> f64 {
+        self.packet_s
     }
 
     /// Whether the bottleneck is slow, as far as can be known: [`Self::packet_s`] is above `SLOW_PACKET_S`, and data
     /// never arrived faster than a large packet per `SLOW_PACKET_S`. The second condition is necessary because a queue
     /// that never empties can make [`Self::packet_s`] too long.
     pub(super) fn is_slow(&self) -> bool {
-        self.packet_s() > SLOW_PACKET_S && self.peak_bps * SLOW_PACKET_S < SizeClass::Large.usual_bits()
+        self.packet_s > SLOW_PACKET_S && self.peak_bps * SLOW_PACKET_S < SizeClass::Large.usual_bits()
     }
 
     /// The capacity of a slow bottleneck, in bit/s, from the time that it takes for a large packet. `None` on a faster
     /// link, where the noise of the delays makes this value uncertain.
     pub(super) fn slow_capacity_bps(&self) -> Option<f64> {
-        self.is_slow().then(|| SizeClass::Large.usual_bits() / self.packet_s())
+        self.is_slow().then(|| SizeClass::Large.usual_bits() / self.packet_s)
     }
 
     /// Adjusts the measurements after the path became longer by `by_s`, in s.

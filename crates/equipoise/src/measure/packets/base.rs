@@ -110,17 +110,6 @@ impl BaseDelay {
         [small.min(middling), middling, large]
     }
 
-    /// Returns the time that the bottleneck takes for a packet of 1200 bytes, in s, computed from the minimum delays of
-    /// large packets and of small or medium packets. Returns `None` if one of these two minima is not known.
-    pub fn packet_s(&self) -> Option<f64> {
-        let [small, middling, large] = self.classes.each_ref().map(|class| least(class));
-        let (smaller, class) =
-            if small.is_finite() { (small, SizeClass::Small) } else { (middling, SizeClass::Middling) };
-        let [bits, large_bits] = [class, SizeClass::Large].map(SizeClass::usual_bits);
-        (smaller.is_finite() && large.is_finite())
-            .then(|| (large - smaller).max(0.0) * large_bits / (large_bits - bits))
-    }
-
     /// Raises the base delays by `by_s`, in s, because the path became longer. If the path became shorter, `by_s` is
     /// negative. Size classes without a sample are not changed.
     pub fn shift(&mut self, by_s: f64) {
@@ -182,11 +171,8 @@ mod tests {
         assert!(base.of(VIDEO).is_infinite());
         base.push(VIDEO, 0.060);
         assert!((base.of(AUDIO) - 0.060).abs() < 1e-12, "of the others");
-        assert_eq!(base.packet_s(), None, "packets of one size");
         base.push(AUDIO, 0.052);
         assert!((base.of(VIDEO) - base.of(AUDIO) - 0.008).abs() < 1e-12);
-        let packet_s = base.packet_s().expect("packets of two sizes");
-        assert!((packet_s - 0.008 * 9600.0 / 7200.0).abs() < 1e-12, "{packet_s}");
         base.push(VIDEO, 0.050);
         assert!((base.of(AUDIO) - 0.050).abs() < 1e-12, "a small packet is no slower than a large one");
     }
@@ -247,7 +233,6 @@ mod tests {
         base.push(AUDIO, 0.052);
         base.shift(0.040);
         assert!((base.of(VIDEO) - 0.092).abs() < 1e-12, "of the others");
-        assert_eq!(base.packet_s(), None, "packets of one size");
         base.push(VIDEO, 0.100);
         assert!((base.of(VIDEO) - 0.100).abs() < 1e-12 && (base.of(AUDIO) - 0.092).abs() < 1e-12);
     }

@@ -2,14 +2,15 @@
 //!
 //! Each meter measures one property: the delay of the empty path, for packets ([`BaseDelay`]) and for whole reports
 //! ([`IdleDelay`]), the queueing delay that flows of all rates measure alike ([`PairedDelay`]), the service rate of a
-//! busy bottleneck ([`Recent::service`]), the bottleneck's capacity ([`Capacity`]), the rate at which the path delivers
-//! packet trains ([`Trains`]), and the delay variation that is not queueing ([`Roughness`]). All are our own methods,
-//! based on the sources in their doc comments. The clocks of the sender and the receiver need not agree; they only have
+//! busy bottleneck ([`Recent::service`]), the bottleneck's capacity ([`Capacity`]), the time that the bottleneck takes
+//! for a packet ([`PacketTime`]), the rate at which the path delivers packet trains ([`Trains`]), and the delay
+//! variation that is not queueing ([`Roughness`]). All are our own methods, based on the sources in their doc comments. The clocks of the sender and the receiver need not agree; they only have
 //! to run steadily.
 
 mod base;
 mod capacity;
 mod idle;
+mod packet_time;
 mod paired;
 mod recent;
 mod roughness;
@@ -18,6 +19,7 @@ mod trains;
 pub use base::{BaseDelay, SizeClass};
 pub use capacity::Capacity;
 pub use idle::IdleDelay;
+pub use packet_time::PacketTime;
 pub use paired::PairedDelay;
 pub use recent::{Recent, Service};
 pub use roughness::Roughness;

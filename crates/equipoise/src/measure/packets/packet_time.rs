@@ -1,0 +1,328 @@
+use super::{Sample, SizeClass};
+
+/// The time that the bottleneck takes to transmit a packet of 1200 bytes, measured with packets of different sizes.
+///
+/// There are two estimates, and the result is the larger one. Each estimate is right in one state of the bottleneck, and
+/// too small in the other. Both methods are our own.
+///
+/// - **By the smallest delays**, for a queue that empties now and then. The delay of an empty path grows with the size
+///   of the packet, so the smallest delays of small and of large packets give the time per bit. Smallest delays count
+///   for [`WINDOW_S`](Self::WINDOW_S). If small packets always met a longer queue than the fastest large packet, the
+///   estimate is too small. It is also too small after the bottleneck became slower, until the earlier delays expire.
+/// - **By successive packets**, for a queue that rarely empties. Two successive packets of the flow leave a busy
+///   bottleneck one after the other, with the packets of other flows between them. So the interval of their arrivals
+///   grows with their sizes, and a linear regression over such pairs gives the time per bit:
+///
+/// ```text
+/// d = b0 + b1 l1 + b2 l2 + b3 g       d: interval of the arrivals minus g; g: interval of the departures
+/// t = (b1 + b2) · 1200 bytes          l1, l2: sizes of the first and of the second packet
+/// ```
+///
+/// If the bottleneck is busy, `b2` is the time per bit, and `b1` is zero. If jitter behind the bottleneck does not
+/// reorder packets, packets catch up with a late packet. In the model of RFC 8868, Sec. 4.5, such packets arrive as far
+/// apart as the bottleneck takes for the first one, so `b1` is the time per bit, and `b2` is zero. If the bottleneck is
+/// idle, `b1` is `-b2`, and the estimate is zero.
+#[derive(Clone, Copy, Debug)]
+pub struct PacketTime {
+    /// For each size class, the sample with the smallest delay in each slot of `SLOT_S`, the current slot first.
+    least: [[Delay; SLOTS]; 3],
+    /// `elapsed_s` is how long the current slot has lasted, and `now_s` is the time of the last update, in s.
+    elapsed_s: f64,
+    now_s: Option<f64>,
+    pairs: Pairs,
+}
+
+/// The delay of a packet in s, and its size in bits.
+#[derive(Clone, Copy, Debug)]
+struct Delay {
+    delay_s: f64,
+    bits: f64,
+}
+
+const SLOTS: usize = 12;
+const SLOT_S: f64 = 5.0;
+/// The size to which the results apply, in bits.
+const PACKET_BITS: f64 = SizeClass::Large.usual_bits();
+/// Smallest difference of sizes from which a time per bit is calculated, in bits. With a smaller one, the noise of the
+/// delays would be multiplied by more than 12.
+const LEAST_APART_BITS: f64 = 800.0;
+
+impl PacketTime {
+    /// How long a smallest delay counts, in s. It is five times as long as for the base delay, because the bottleneck's
+    /// rate changes less often than the route, and because the queue of a slow link rarely empties.
+    pub const WINDOW_S: f64 = SLOTS as f64 * SLOT_S;
+
+    /// Creates a meter without packets.
+    pub const fn new() -> Self {
+        Self { least: [[Delay::NONE; SLOTS]; 3], elapsed_s: 0.0, now_s: None, pairs: Pairs::new() }
+    }
+
+    /// Advances the time to `now_s`, in s. While `held`, smallest delays do not age.
+    pub fn come_to(&mut self, now_s: f64, held: bool) {
+        let passed_s = (now_s - self.now_s.replace(now_s).unwrap_or(now_s)).max(0.0);
+        if held {
+            return;
+        }
+        self.elapsed_s += passed_s;
+        let slots = ((self.elapsed_s / SLOT_S) as usize).min(SLOTS);
+        if slots == 0 {
+            return;
+        }
+        self.elapsed_s %= SLOT_S;
+        for class in &mut self.least {
+            // A class of packet sizes without a recent sample keeps its last minimum.
+            let least = Delay::least(class);
+            class.rotate_right(slots);
+            class[..slots].fill(Delay::NONE);
+            if !Delay::least(class).is_known() {
+                class[0] = least;
+            }
+        }
+    }
+
+    /// Records the next packet that arrived.
+    pub fn push(&mut self, sample: &Sample) {
+        let least = &mut self.least[SizeClass::of(sample.bits) as usize][0];
+        let delay_s = sample.arrived_s - sample.departed_s;
+        if delay_s < least.delay_s {
+            *least = Delay { delay_s, bits: sample.bits };
+        }
+        self.pairs.push(sample);
+    }
+
+    /// Returns the time that the bottleneck takes to transmit 1200 bytes, in s. Returns `None` until packets of
+    /// sufficiently different sizes have arrived.
+    pub fn packet_s(&self) -> Option<f64> {
+        match (self.by_least_delays(), self.pairs.packet_s()) {
+            (Some(least), Some(pairs)) => Some(least.max(pairs)),
+            (least, pairs) => least.or(pairs),
+        }
+    }
+
+    fn by_least_delays(&self) -> Option<f64> {
+        let [small, middling, large] = self.least.each_ref().map(|class| Delay::least(class));
+        let smaller = if small.is_known() { small } else { middling };
+        let apart_bits = (large.bits - smaller.bits).max(LEAST_APART_BITS);
+        (smaller.is_known() && large.is_known())
+            .then(|| (large.delay_s - smaller.delay_s).max(0.0) * PACKET_BITS / apart_bits)
+    }
+}
+
+impl Default for PacketTime {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Delay {
+    const NONE: Self = Self { delay_s: f64::INFINITY, bits: 0.0 };
+
+    fn is_known(self) -> bool {
+        self.delay_s.is_finite()
+    }
+
+    fn least(all: &[Self]) -> Self {
+        all.iter().copied().fold(Self::NONE, |least, it| if it.delay_s < least.delay_s { it } else { least })
+    }
+}
+
+/// The linear regression over pairs of successive packets.
+#[derive(Clone, Copy, Debug)]
+struct Pairs {
+    last: Option<Sample>,
+    /// The normal equations. Row i has the sums of `x_i x_j`, then the sum of `x_i d`, where x is 1, `l1`, `l2` and `g`.
+    /// All sums decay with time.
+    sums: [[f64; 5]; 4],
+}
+
+/// Time constant with which pairs lose weight, in s. With 10, 20 or 30 s, the share of slow random paths with unequal
+/// flows is about the same. With 30 s, the law's share of the capacity beside TCP CUBIC is below its bar.
+const PAIRS_S: f64 = 15.0;
+/// Pairs count only if their packets left within this time, in s, and if `d` is at most `MOST_S`, in s. Larger values
+/// come from pauses, not from the transmission of packets.
+const PAIR_S: f64 = 0.2;
+const MOST_S: f64 = 0.3;
+/// Minimum number of pairs, and minimum variance of the second packet's size in squared units of `PACKET_BITS`: a
+/// standard deviation of 120 bytes.
+const LEAST_PAIRS: f64 = 50.0;
+const LEAST_VARIANCE: f64 = 0.01;
+/// The unit of `g` in the regression, in s. It makes all regressors similar in size, for accuracy.
+const GAP_S: f64 = 0.05;
+/// Added to the diagonal of the normal equations, so that they have a solution if two regressors are proportional.
+const RIDGE: f64 = 0.01;
+
+impl Pairs {
+    const fn new() -> Self {
+        Self { last: None, sums: [[0.0; 5]; 4] }
+    }
+
+    fn push(&mut self, sample: &Sample) {
+        let Some(first) = self.last.replace(*sample) else { return };
+        let gap_s = sample.departed_s - first.departed_s;
+        let longer_s = sample.arrived_s - first.arrived_s - gap_s;
+        let is_pair = sample.number == first.number.wrapping_add(1) && (0.0..PAIR_S).contains(&gap_s);
+        if !is_pair || longer_s.abs() > MOST_S {
+            return;
+        }
+        let kept = 1.0 - gap_s / PAIRS_S;
+        let values = [1.0, first.bits / PACKET_BITS, sample.bits / PACKET_BITS, gap_s / GAP_S, longer_s];
+        for (row, value) in self.sums.iter_mut().zip(values) {
+            for (sum, other) in row.iter_mut().zip(values) {
+                *sum = *sum * kept + value * other;
+            }
+        }
+    }
+
+    fn packet_s(&self) -> Option<f64> {
+        let [[pairs, _, sizes, ..], _, [.., squares, _, _], _] = self.sums;
+        let mean = sizes / pairs;
+        if pairs < LEAST_PAIRS || squares / pairs - mean * mean < LEAST_VARIANCE {
+            return None;
+        }
+        let [_, first, second, _] = self.solved();
+        Some((first + second).max(0.0))
+    }
+
+    /// The coefficients `b0` to `b3`, by Gauss-Jordan elimination. The matrix is positive definite because of `RIDGE`,
+    /// so no pivot is zero.
+    fn solved(&self) -> [f64; 4] {
+        let mut rows = self.sums;
+        for (index, row) in rows.iter_mut().enumerate() {
+            row[index] += RIDGE;
+        }
+        for index in 0..rows.len() {
+            let scale = 1.0 / rows[index][index];
+            let pivot = rows[index].map(|it| it * scale);
+            for row in &mut rows {
+                let factor = row[index];
+                for (value, of_pivot) in row.iter_mut().zip(pivot) {
+                    *value -= factor * of_pivot;
+                }
+            }
+            rows[index] = pivot;
+        }
+        rows.map(|row| row[4])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::stream_seed;
+
+    /// A FIFO bottleneck of `bps` with a propagation delay of 20 ms. It also serves another flow, with packets of 400
+    /// bytes at `others_bps`. Behind the bottleneck, jitter delays packets without reordering.
+    struct Bottleneck {
+        bps: f64,
+        others_bps: f64,
+        jitter_s: f64,
+        /// When the bottleneck will be idle, when the next packet of the other flow arrives, and when the last packet
+        /// of this flow arrived behind the jitter, in s.
+        free_s: f64,
+        other_s: f64,
+        last_s: f64,
+        number: u64,
+    }
+
+    impl Bottleneck {
+        fn new(bps: f64, others_bps: f64, jitter_s: f64) -> Self {
+            Self { bps, others_bps, jitter_s, free_s: 0.0, other_s: 0.0, last_s: 0.0, number: 0 }
+        }
+
+        /// Sends a packet of `bits` at `at_s`, in s.
+        fn send(&mut self, at_s: f64, bits: f64) -> Sample {
+            while self.others_bps > 0.0 && self.other_s < at_s {
+                self.free_s = self.free_s.max(self.other_s) + 3200.0 / self.bps;
+                self.other_s += 3200.0 / self.others_bps;
+            }
+            self.free_s = self.free_s.max(at_s) + bits / self.bps;
+            let jitter_s = self.jitter_s * (stream_seed(3, self.number) as f64 / u64::MAX as f64);
+            self.last_s = self.last_s.max(self.free_s + 0.020 + jitter_s);
+            self.number += 1;
+            Sample { number: self.number, departed_s: at_s, arrived_s: self.last_s, bits, over_s: 0.0 }
+        }
+    }
+
+    /// Sends a packet every 20 ms, of `sizes` bytes in random order, from the second `from` on for `seconds`.
+    fn run(meter: &mut PacketTime, link: &mut Bottleneck, (from, seconds): (u32, u32), sizes: &[f64]) {
+        for step in from * 50..(from + seconds) * 50 {
+            let at_s = 0.02 * f64::from(step);
+            meter.come_to(at_s, false);
+            meter.push(&link.send(at_s, 8.0 * sizes[stream_seed(5, u64::from(step)) as usize % sizes.len()]));
+        }
+    }
+
+    /// With a packet every 20 ms, the mean rate of these sizes is 217 kbit/s.
+    const SIZES: [f64; 4] = [70.0, 300.0, 600.0, 1200.0];
+
+    /// If this test fails, a flow on a link that is mostly idle does not know how long a packet takes.
+    #[test]
+    fn on_an_idle_path_the_smallest_delays_tell_the_time() {
+        let (mut meter, mut link) = (PacketTime::new(), Bottleneck::new(1e6, 0.0, 0.0));
+        assert_eq!(meter.packet_s(), None);
+        run(&mut meter, &mut link, (0, 2), &SIZES);
+        let packet_s = meter.packet_s().expect("packets of four sizes");
+        assert!((packet_s - 0.0096).abs() < 1e-6, "{packet_s}");
+        assert!(meter.pairs.packet_s().expect("100 pairs") < 0.004, "successive packets meet an idle link");
+    }
+
+    /// If this test fails, a flow on a slow link whose queue never empties takes the link for a fast one. Here, the first
+    /// large packets meet an empty queue, and all later packets a queue of about 0.4 s.
+    #[test]
+    fn behind_a_queue_successive_packets_tell_the_time() {
+        for jitter_s in [0.0, 0.010] {
+            let (mut meter, mut link) = (PacketTime::new(), Bottleneck::new(0.4e6, 0.19e6, jitter_s));
+            meter.push(&link.send(0.0, 9600.0));
+            link.free_s = 0.4;
+            run(&mut meter, &mut link, (0, 20), &SIZES);
+            let by_least_s = meter.by_least_delays().expect("all sizes");
+            let packet_s = meter.packet_s().expect("packets of four sizes");
+            assert!(by_least_s < 0.005, "jitter {jitter_s}: {by_least_s}");
+            assert!((packet_s - 0.024).abs() < 0.004, "jitter {jitter_s}: {packet_s}");
+        }
+    }
+
+    /// If this test fails, a flow on a fast link beside TCP takes the link for a slow one, and detects TCP too late.
+    #[test]
+    fn the_queue_of_another_flow_does_not_make_a_fast_link_slow() {
+        let (mut meter, mut link) = (PacketTime::new(), Bottleneck::new(4e6, 3.8e6, 0.005));
+        link.free_s = 0.1;
+        run(&mut meter, &mut link, (0, 20), &SIZES);
+        assert!(meter.packet_s().expect("packets of four sizes") < 0.006, "{:?}", meter.packet_s());
+    }
+
+    /// A flow's own rate does not tell the time, because TCP may take the rest of the capacity.
+    #[test]
+    fn packets_of_one_size_tell_nothing() {
+        let (mut meter, mut link) = (PacketTime::new(), Bottleneck::new(0.4e6, 0.0, 0.010));
+        run(&mut meter, &mut link, (0, 20), &[1200.0]);
+        assert_eq!(meter.packet_s(), None);
+    }
+
+    /// If this test fails, the meter keeps the smallest delays of a rate that the bottleneck no longer has.
+    #[test]
+    fn smallest_delays_expire_unless_they_are_held() {
+        let (mut meter, mut link) = (PacketTime::new(), Bottleneck::new(1e6, 0.0, 0.0));
+        run(&mut meter, &mut link, (0, 2), &SIZES);
+        link.bps = 0.5e6;
+        run(&mut meter, &mut link, (2, 50), &SIZES);
+        let before = meter.by_least_delays().expect("within the window");
+        run(&mut meter, &mut link, (52, 14), &SIZES);
+        let after = meter.by_least_delays().expect("after the window");
+        assert!((before - 0.0096).abs() < 1e-6 && (after - 0.0192).abs() < 1e-6, "{before} {after}");
+        meter.come_to(200.0, true);
+        assert_eq!(meter.by_least_delays(), Some(after), "held");
+    }
+
+    #[test]
+    fn odd_samples_give_no_odd_times() {
+        let mut meter = PacketTime::new();
+        for step in 0..400u64 {
+            let wild = [0.0, 1e300, -1e300, f64::MIN_POSITIVE][step as usize % 4];
+            let (departed_s, arrived_s) = (0.01 * step as f64, 0.01 * step as f64 + wild);
+            meter.come_to(departed_s, false);
+            meter.push(&Sample { number: step / 2 * 2 + step % 3, departed_s, arrived_s, bits: 9600.0, over_s: 0.0 });
+            assert!(meter.packet_s().is_none_or(|it| it >= 0.0), "{meter:?}");
+        }
+    }
+}
