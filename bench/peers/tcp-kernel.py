@@ -188,8 +188,8 @@ def main(words):
     # Correct the mean queue length, because the link ran slightly longer than the flows, with an empty queue.
     waiting = there["mean_queue_packets"] * link["lasted_s"] / seconds
     stalled_ms = 1e3 * sum(stall["end_s"] - stall["start_s"] for stall in link["stalls"])
-    # The link and the kernel count only over the whole run. Therefore their columns are empty in the row of the second
-    # measurement.
+    # The counters of the link and of the kernel cover the whole run. Therefore the fields of these counters are empty
+    # in the second measurement, which starts after the warm-up.
     print(
         f"kernel,{','.join(words)},{all_mbps:.6f},{dropped / there['packets_in']:.6e},{','.join(map(str, counted))},"
         f"{waiting:.4f},{all_jain:.6f},on,{steady_mbps:.6f},,,,,,{steady_jain:.6f},{stalled_ms:.0f}"

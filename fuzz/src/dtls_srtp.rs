@@ -13,8 +13,8 @@ use equipoise_net::{Clock, Time};
 /// damaged, truncated, extended, twice, or from a wrong address.
 ///
 /// # Panics
-/// If an endpoint panics, if an endpoint has too many handshakes, or if an endpoint delivers a packet that its peer has
-/// not sent.
+/// If an endpoint panics, if an endpoint has too many handshakes in progress, or if an endpoint delivers a packet that
+/// its peer has not sent.
 pub fn dtls_srtp(mut operations: &[u8]) {
     let mut ends = Ends::new();
     while let Some((&operation, after)) = operations.split_first() {

@@ -38,7 +38,7 @@ pub use transport_feedback::transport_feedback;
 /// A fuzz target: a function that panics if a property does not hold for the input.
 pub type Target = fn(&[u8]);
 
-/// Every fuzz target and its name, which is also the name of its binary and of its folder in `corpus/`.
+/// All fuzz targets with their names. A target's binary and its folder in `corpus/` have the same name as the target.
 pub const TARGETS: &[(&str, Target)] = &[
     ("capture", capture),
     ("congestion_feedback", congestion_feedback),

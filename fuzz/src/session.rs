@@ -83,8 +83,8 @@ impl Ends {
                 self.handle(to_sender, Input::Timer);
             }
             16..=31 => {
-                // Advance the time to the next wake-up. Without this operation, few inputs would reach the time of a
-                // report.
+                // Advance the time to the endpoint's next wake-up. Without this operation, few fuzz inputs would
+                // advance the time far enough for a report.
                 let wake = if to_sender {
                     self.sender.wake().map(|wake| wake.at.as_nanos())
                 } else {

@@ -1,5 +1,5 @@
-// Runs the simulator in a separate worker. The page calls functions of the simulator. Arguments and
-// results are objects.
+// Runs the simulator in a separate worker. The page calls the simulator's functions with `Engine.call`. The argument
+// and the result of a function are objects.
 
 const embedded = (id) => document.getElementById(id).textContent;
 

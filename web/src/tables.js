@@ -60,7 +60,7 @@ const FIGURES = [
 
 export function figures(table, played) {
   const [head, body] = [table.tHead, table.tBodies[0]];
-  // A row without a value in any lane is left out.
+  // A row is left out if no lane has a value for it.
   const rows = FIGURES.map(([title, of]) => [title, played.lanes.map((lane) => of(lane, played.flow))]);
   const told = rows.filter(([, values]) => values.some((value) => value !== "none"));
   const top = document.createElement("tr");

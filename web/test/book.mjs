@@ -53,7 +53,9 @@ try {
 assert.deepEqual(faults, []);
 console.log(`the book: ${PAGES.length} pages, all went well; pictures are in ${folder}`);
 
-/** Opens a page with this screen size and colour scheme, and checks its width, colours and accessibility. */
+/**
+ * Opens a page with the given screen size and colour scheme. Checks the width, colours and accessibility of the page.
+ */
 async function reads(tab, page, size, scheme) {
   const name = `${page}-${size.width}-${scheme}`;
   await tab.setViewport(size);

@@ -160,7 +160,7 @@ pub(crate) enum Error {
     /// The distributed command for one architecture prints different output than the one for this machine.
     #[error("the command in {} prints different output than those of other machines", tree.display())]
     OtherBytes {
-        /// The folder with the distribution for that architecture.
+        /// The folder with the distribution whose command prints different output.
         tree: PathBuf,
     },
     /// A tool is missing.

@@ -46,8 +46,8 @@ fn judge_all(reports: &Value) -> Result<u64, &'static str> {
 /// Number of parts of the demo. One is a session with a target delay, the other a session with Equipoise's own law.
 const PARTS: usize = 2;
 
-/// Returns the number of packets received in the simulated and the live run. Returns an error if a run is missing, or
-/// if a flow received no packet.
+/// Returns the total number of packets received in the simulated run and the live run. Returns an error if a run is
+/// missing, or if a flow received no packet.
 fn judge(report: &Value) -> Result<u64, &'static str> {
     let runs = report["runs"].as_array().ok_or("it has no list `runs`")?;
     let mut packets = 0;

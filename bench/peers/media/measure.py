@@ -41,8 +41,8 @@ def frames(path):
 
 
 def sent(path, begin_s):
-    """Yields the packets from the sender in a capture. Each has its time in s since `begin_s`, and a key that is the
-    same in both captures.
+    """Yields the packets in a capture that come from the sender. Each packet has its time in s since `begin_s`, and a
+    key. A packet has the same key in the capture at the sender and in the capture at the receiver.
     """
     whole, part = int(begin_s), begin_s % 1
     source = socket.inet_aton(SENDER)
@@ -52,7 +52,7 @@ def sent(path, begin_s):
         size, at = struct.unpack_from("!H", packet, 2)[0], seconds - whole + nanoseconds * 1e-9 - part
         body = packet[(packet[0] & 15) * 4 :]
         if packet[9] == UDP:
-            # The key does not contain the UDP checksum, because the emulated link may compute it.
+            # The key does not contain the UDP checksum, because the checksum may change on the emulated link.
             yield Sent(at, (size, body[:6], body[8:]), size, False)
         elif packet[9] == TCP:
             yield Sent(at, (size, packet[4:6], body[:16]), size, True)

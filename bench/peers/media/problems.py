@@ -1,4 +1,4 @@
-"""The errors of these programs. Each error says what is missing or has failed, and what to do."""
+"""The errors of the programs in this folder. Each error says what is missing or has failed, and what to do."""
 
 
 class Problem(Exception):

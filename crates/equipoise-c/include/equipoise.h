@@ -40,7 +40,7 @@
 // Kind of feedback: arrays of packets with arrival times, passed to eq_controller_packets.
 #define EQ_FEEDBACK_ARRIVALS 2
 
-// Kind of feedback: arrays of packets without arrival times, as in acknowledgements, passed to eq_controller_packets.
+// Kind of feedback: acknowledgements without arrival times. Arrays of packets are passed to eq_controller_packets.
 #define EQ_FEEDBACK_ACKS 3
 
 // Value of eq_packet.arrival_ns for a packet that was lost.
@@ -117,8 +117,8 @@ enum eq_error
   EQ_E_SYSTEM = -8,
   // An error in the library.
   EQ_E_INTERNAL = -9,
-  // Within the timeout there was nothing to read, or no space to write: poll the descriptor, then call again. If
-  // eq_sender_close returns this code, some data may not have been sent. The sender was freed: do not use it again.
+  // Within the timeout there was nothing to read, or no space to write: poll the descriptor, then call again. The
+  // code has another meaning for eq_sender_close: some data may not have been sent, and the sender was freed.
   EQ_AGAIN = -10,
   // There is no controller or parameter with this name.
   EQ_E_NAME = -11,
@@ -267,7 +267,7 @@ typedef struct eq_received {
   int64_t at_unix_ns;
 } eq_received;
 
-// State of a session at the receiver. Unknown values are NaN.
+// State of a session at the receiver. Unknown floating-point values are NaN.
 typedef struct eq_session_status {
   // sizeof(eq_session_status), set by the caller.
   size_t struct_size;
@@ -311,7 +311,7 @@ typedef struct eq_sender_options {
   size_t parameter_count;
   // Maximum size of an IP packet in bytes, with headers; default 1200.
   uint32_t packet_size;
-  // The SSRC of the packets; 0 for a random SSRC. It must be set if the payload is EQ_PAYLOAD_RTP.
+  // The SSRC of the packets; 0 for a random SSRC. With the payload EQ_PAYLOAD_RTP, the SSRC must not be 0.
   uint32_t ssrc;
   // RTP payload type for the payload EQ_PAYLOAD_STREAM; default 96.
   uint32_t payload_type;
@@ -379,8 +379,8 @@ const char *eq_error_name(int32_t code);
 // Returns the meaning of a result code, as a short English text; never NULL. The text belongs to the library.
 const char *eq_strerror(int32_t code);
 
-// Returns a description of the last error in this thread and how to correct it, in English; never NULL. The text is
-// valid until another call in this thread fails.
+// Returns an English text that describes the last error in this thread and says how to correct it; never NULL. The text
+// is valid until another call in this thread fails.
 const char *eq_last_error_message(void);
 
 // Returns the number of controllers in the library.
@@ -713,8 +713,8 @@ eq_error eq_sender_open(const char *address,
 // `timeout_ms` milliseconds for space in the queue: 0 does not wait, a negative value waits without limit. For live
 // media use 0, and skip the frame if the result is EQ_AGAIN, because it would arrive late.
 //
-// Returns EQ_OK, EQ_AGAIN, EQ_END if the session is over or after eq_sender_stop, EQ_E_LENGTH if `length` is above
-// EQ_PAYLOAD_MAX, EQ_E_ARGUMENT or EQ_E_HANDLE.
+// Returns EQ_OK, EQ_AGAIN, EQ_E_ARGUMENT or EQ_E_HANDLE. Returns EQ_END if the session is over or eq_sender_stop was
+// called. Returns EQ_E_LENGTH if `length` is above EQ_PAYLOAD_MAX.
 //
 // # Safety
 // `sender` is null or open; `data` has `length` bytes.

@@ -36,8 +36,8 @@ pub enum eq_error {
     EQ_E_SYSTEM = -8,
     /// An error in the library.
     EQ_E_INTERNAL = -9,
-    /// Within the timeout there was nothing to read, or no space to write: poll the descriptor, then call again. If
-    /// eq_sender_close returns this code, some data may not have been sent. The sender was freed: do not use it again.
+    /// Within the timeout there was nothing to read, or no space to write: poll the descriptor, then call again. The
+    /// code has another meaning for eq_sender_close: some data may not have been sent, and the sender was freed.
     EQ_AGAIN = -10,
     /// There is no controller or parameter with this name.
     EQ_E_NAME = -11,
@@ -91,8 +91,8 @@ pub extern "C" fn eq_strerror(code: i32) -> *const c_char {
     named(code).map_or(c"no code of this library", |(_, _, words)| *words).as_ptr()
 }
 
-/// Returns a description of the last error in this thread and how to correct it, in English; never NULL. The text is
-/// valid until another call in this thread fails.
+/// Returns an English text that describes the last error in this thread and says how to correct it; never NULL. The
+/// text is valid until another call in this thread fails.
 #[unsafe(no_mangle)]
 pub extern "C" fn eq_last_error_message() -> *const c_char {
     LAST.with_borrow(|message| message.as_ptr())

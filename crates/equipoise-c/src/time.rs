@@ -8,9 +8,9 @@ pub(crate) struct CallersClock {
     start_ns: i64,
 }
 
-/// The time on the controller's clock at which the handle is created, in ns: about 36 years. A receiver's timestamps
-/// wrap around, so they may seem to be earlier than the creation of the handle. The clock has no times below zero.
-/// Therefore the value is far above zero.
+/// The time that the controller's clock shows when the handle is created, in ns. A receiver's timestamps wrap around,
+/// so they may seem to be earlier than the creation of the handle. The clock has no times below zero. Therefore the
+/// value is far above zero: about 36 years.
 const EPOCH: u64 = 1 << 60;
 
 /// Value of a time in ns that means never.

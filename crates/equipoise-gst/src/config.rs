@@ -76,8 +76,9 @@ pub(crate) enum SettingsError {
     },
 }
 
-/// The controller's maximum rate as a multiple of the property `max-bitrate`. Only the controller's rate includes
-/// headers. The estimate can reach `max-bitrate` while headers take up to a fifth of the controller's rate.
+/// The controller's maximum rate as a multiple of the property `max-bitrate`. The controller's rate includes headers,
+/// but `max-bitrate` does not. With this multiple, the estimate can reach `max-bitrate` if headers take at most a fifth
+/// of the controller's rate.
 const WITH_HEADERS: f64 = 1.25;
 /// The lowest rate accepted by controllers, in bit/s.
 const LEAST_BPS: u32 = 1_000;
@@ -96,7 +97,8 @@ impl Settings {
             .map_err(|source| SettingsError::Controller { name: self.controller.clone(), source })
     }
 
-    /// Creates the controller. The three bitrate properties set the parameters that `parameters` does not set by name.
+    /// Creates the controller. The three bitrate properties set the parameters `min_rate`, `max_rate` and
+    /// `initial_rate`, unless `parameters` sets them.
     fn build(&self) -> Result<BoxedController, SettingsError> {
         let Self { min_bps, max_bps, .. } = *self;
         if min_bps > max_bps {

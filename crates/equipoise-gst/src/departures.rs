@@ -17,7 +17,7 @@ use crate::event::Status;
 use crate::flow::{EPOCH_NS, time};
 use crate::packet::PacketInfo;
 
-/// The packets that the element sent, with the state to match feedback with them.
+/// The packets that the element sent, and the state that is needed to find the packets that feedback refers to.
 #[derive(Debug)]
 pub(crate) struct Departures {
     history: History,
@@ -167,7 +167,7 @@ impl Departures {
         distances.find(|distance| self.fits(statuses, *distance))
     }
 
-    /// Treats the packets in flight as unknown, because no feedback arrived for too long.
+    /// Treats the fate of the packets in flight as unknown, because no feedback arrived for too long.
     pub(crate) fn on_silence(&mut self) {
         self.history.on_silence();
     }

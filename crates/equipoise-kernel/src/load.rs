@@ -32,8 +32,9 @@ pub struct Loaded {
 /// control.
 ///
 /// # Errors
-/// [`KernelError`]: out-of-range parameters, missing kernel support, a missing privilege, [`KernelError::Loaded`], and
-/// [`KernelError::Refused`].
+/// [`KernelError`] if a parameter is out of range, if the kernel lacks support for the program, or if the process lacks
+/// a privilege. [`KernelError::Loaded`] if `symbiosis` is already registered. [`KernelError::Refused`] if the kernel
+/// refuses for another reason.
 pub fn load(parameters: Parameters) -> Result<Loaded, KernelError> {
     parameters.check()?;
     let hook = hook()?;
@@ -75,8 +76,8 @@ impl Loaded {
 /// Removes a pinned congestion control. Connections that use it continue to use it until they close.
 ///
 /// # Errors
-/// [`KernelError::NotLoaded`]; [`KernelError::Held`] if a running process keeps the congestion control loaded;
-/// [`KernelError::Pin`].
+/// [`KernelError::NotLoaded`] if the congestion control is not loaded. [`KernelError::Held`] if a running process keeps
+/// the congestion control loaded. [`KernelError::Pin`] if the pin cannot be read or removed.
 pub fn unload() -> Result<(), KernelError> {
     let path = pin_path();
     let there = match fs::symlink_metadata(&path) {

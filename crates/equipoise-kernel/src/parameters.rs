@@ -6,11 +6,11 @@ use crate::support::{is_registered, maps};
 /// Parameters of the congestion control, the same for all connections. They can be changed while connections run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Parameters {
-    /// γ, weight of the rate of other flows, from 0.01 to 0.99 (Kodama 2009, Sec. 3.3: 0.95).
+    /// γ, weight of the rate of other flows, from 0.01 to 0.99 (0.95 in Kodama 2009, Sec. 3.3).
     pub gamma: f64,
     /// ε, speed of convergence in 1/s, from 0.01 to 100 (our choice: 1.95).
     pub epsilon_per_s: f64,
-    /// l, how strongly noise of the measurements lowers γ, from 0 to 100 (Kodama 2009, Sec. 3.3: 4). With zero, γ is
+    /// l, how strongly noise of the measurements lowers γ, from 0 to 100 (4 in Kodama 2009, Sec. 3.3). With zero, γ is
     /// constant.
     pub noise_weight: f64,
     /// m, strength of the random oscillation of the window in 1/√s, from 0 to 1. With zero, there is no oscillation.

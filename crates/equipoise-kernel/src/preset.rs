@@ -62,7 +62,8 @@ impl PresetWindow {
     }
 }
 
-/// Registers the variant `name`, without the variant `other`. Returns `None` if another process registered it first.
+/// Loads the program without the variant `other`, and registers the variant `name`. Returns `None` if another process
+/// registered `name` first.
 fn load(name: &str, other: &str) -> Result<Option<Link>, KernelError> {
     let mut open = open(PROGRAM)?;
     leave_out(&mut open, other)?;

@@ -62,7 +62,8 @@ pub(crate) fn open(program: &[u8]) -> Result<OpenObject, KernelError> {
     ObjectBuilder::default().open_memory(program).map_err(KernelError::of("open the compiled program"))
 }
 
-/// Leaves out the congestion control `control`, and the functions that only it uses, when the program is loaded.
+/// Excludes the congestion control `control` from the parts of a BPF program that will be loaded. Functions that only
+/// `control` uses are excluded, too.
 pub(crate) fn leave_out(open: &mut OpenObject, control: &str) -> Result<(), KernelError> {
     let mut its = open.maps_mut().filter(|map| map.name() == control);
     its.try_for_each(|mut map| map.set_autocreate(false).map_err(KernelError::of("choose the congestion control")))

@@ -114,7 +114,8 @@ impl PacketLines {
 }
 
 impl UnderWay {
-    /// Returns the index of a path in this flow. A linear search is fast enough, because a flow has few paths.
+    /// Returns the index of a path in this flow. Adds the path if it is new. A linear search is fast enough, because a
+    /// flow has few paths.
     fn place_of(&mut self, path: &str) -> usize {
         self.paths.iter().position(|known| known == path).unwrap_or_else(|| {
             self.paths.push(path.to_owned());

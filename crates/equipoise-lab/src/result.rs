@@ -259,8 +259,8 @@ pub struct FlowResult {
     /// scenario requests these rates.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub received: Vec<ReceivedSample>,
-    /// The control law's estimates of the path. A sample is taken when the decision's reason or the law's mode changes,
-    /// and otherwise at most every 0.1 s. Omitted for laws that do not report estimates.
+    /// Samples of the control law's estimates of the path. A sample is taken if the last sample is at least 0.1 s old,
+    /// or if the decision's reason or the law's mode has changed. Omitted for laws that do not report estimates.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub beliefs: Vec<BeliefResult>,
     /// Name of the scheduler that divides the total rate of a flow over several paths; omitted for flows with one path.

@@ -266,7 +266,7 @@ impl<T: Tell> Observer for Watch<T> {
     }
 }
 
-/// Returns the origin of an event. Media leave the near endpoint and reach the far endpoint.
+/// Returns the origin of an event. The near endpoint sends the media, and the far endpoint receives the media.
 const fn of(side: Side, path: Option<PathId>) -> Of {
     let half = match side {
         Side::Near => Half::Sending,

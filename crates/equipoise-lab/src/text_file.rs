@@ -5,8 +5,8 @@ use std::path::Path;
 use flate2::read::MultiGzDecoder;
 
 const GZIP: [u8; 2] = [0x1F, 0x8B];
-/// Maximum length of a text in bytes, which is more than any trace needs. It limits the memory, because a compressed
-/// file may expand a thousandfold, and a device or a pipe may have no end.
+/// Maximum length of a text in bytes. No trace needs more. Without this limit, the text might not fit into memory: a
+/// compressed file may expand a thousandfold, and a device or a pipe may have no end.
 const LARGEST: u64 = 256 << 20;
 
 /// Reads the text of a trace file, which may be compressed by gzip.

@@ -115,7 +115,7 @@ impl Details {
     }
 }
 
-/// Returns the data of an event in addition to its time and name, in a run that starts at `origin`.
+/// Returns the data of an event, except its time and its name. The run starts at `origin`.
 pub(crate) fn details(origin: Instant<SenderClock>, event: &Event) -> Details {
     match *event {
         Event::MediaSent { sequence, size, .. } | Event::MediaRepeated { sequence, size } => {

@@ -20,8 +20,8 @@
 //! - [`dtls_srtp`]: key exchange and protection of media as in WebRTC, for sessions with other implementations.
 //! - [`flow_pair`]: application data units that are sent alternately over TCP and RTP between hosts.
 //!
-//! This crate uses threads and blocking calls, and no asynchronous runtime: the timers of common runtimes have a
-//! resolution of one millisecond, and gaps between media packets are often shorter. [`media`] is an asynchronous
+//! Sessions run on threads with blocking calls, not on an asynchronous runtime. The timers of common runtimes have a
+//! resolution of one millisecond, but the gaps between media packets are often shorter. [`media`] is an asynchronous
 //! interface to these threads.
 #![forbid(unsafe_code)]
 

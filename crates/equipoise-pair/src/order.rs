@@ -7,10 +7,12 @@ use equipoise_session::DropReason;
 
 /// Merges the ADUs of both transports into the order of their numbers.
 ///
-/// Each transport delivers its own ADUs in order: TCP delivers all of its ADUs, RTP those that arrived. So if an ADU
-/// from each transport waits, the ADU with the lower number is next, and all ADUs missing before it are lost. If only
-/// one transport has an ADU waiting, the other transport may still deliver earlier ADUs. An ADU from RTP waits for all
-/// TCP ADUs before its running period. An ADU from TCP waits for earlier RTP ADUs, but only for a limited time.
+/// Each transport delivers ADUs in the order of their numbers. TCP delivers all of its ADUs. RTP delivers only those
+/// that arrived. If an ADU from TCP and an ADU from RTP wait, neither transport will deliver an ADU with a number below
+/// the lower one of the two. Therefore the ADU with the lower number is next, and all missing ADUs before it are lost.
+/// If ADUs of only one transport wait, the other transport may still deliver earlier ADUs. In this case, an ADU from
+/// RTP waits until TCP has delivered all ADUs that precede the running period in which the RTP ADU was sent. An ADU
+/// from TCP waits for earlier RTP ADUs for a limited time.
 #[derive(Debug)]
 pub(super) struct Order {
     /// Maximum time that an ADU from TCP waits for earlier ADUs from RTP.

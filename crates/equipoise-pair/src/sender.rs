@@ -373,8 +373,8 @@ impl Sender {
         // This always returns a rate: the probing period was over when TCP stopped taking new data, and the measured
         // rates have not changed since.
         let Some(rate) = self.tpba.begin_running(now, self.tcp.window) else { return };
-        // This cannot fail: the constructor has checked that the RTP session provides what a controller of this kind
-        // needs.
+        // `set_controller` cannot fail, because the constructor has checked that the RTP session provides what this
+        // kind of controller needs.
         let _ = self.rtp.set_controller((self.running)(rate));
         self.stage = Stage::Rtp { since: self.next_adu };
         self.began(Period::Running, rate);
@@ -475,7 +475,8 @@ impl Numbers {
         let header = RtpHeader {
             payload_type: stream.payload_type,
             ssrc: stream.ssrc,
-            // The flow pair's RTP session uses the same seed, so it starts with the same sequence number.
+            // The RTP session of the flow pair uses the same seed. So the session and this header start with the same
+            // sequence number.
             sequence: (random.next_u32() & 0x7FFF) as u16,
             ..RtpHeader::default()
         };

@@ -113,7 +113,7 @@ fn the_transport_changes_at_the_end_of_an_adu_once_all_is_sent() {
     assert_eq!(stream.len(), 4 * (12 + 5120));
     assert_eq!(stream[..12], AduHeader { number: 0, length: 5120 }.to_bytes());
     assert_eq!(listen(&mut sender).packets.len(), 1, "the packet that opens the way");
-    // The probing period has three intervals of 10 ms. Bytes are acknowledged only in the last one, at 30 ms.
+    // The probing period has three intervals of 10 ms. Bytes are acknowledged only in the last interval, at 30 ms.
     for millis in [10, 20] {
         sender.handle(at(millis), Input::Tcp(state(0, 0)));
     }

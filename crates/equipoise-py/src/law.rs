@@ -23,9 +23,9 @@ pub(crate) struct Laws {
 }
 
 impl Laws {
-    /// Reads the control laws of a dict. The keys are names, and each value is a function that creates a law for one
-    /// flow. The function is called with the size of the flow's packets in bytes. An exception in a law ends the runs
-    /// through `stop`.
+    /// Reads the control laws of a dict. Each key is the name of a law. Each value is a function that creates this law
+    /// for one flow; its argument is the size of the flow's packets in bytes. If a law raises an exception, `stop` ends
+    /// the runs.
     pub(crate) fn new(laws: Option<&Bound<'_, PyDict>>, stop: &Stop) -> PyResult<Self> {
         let mut catalogue = Catalogue::default();
         let fault = Arc::new(Fault { first: Mutex::new(None), stop: stop.clone() });

@@ -83,8 +83,7 @@ def test_what_was_done_is_not_run_again(tmp_path: Path) -> None:
 
 
 def test_a_lost_worker_costs_its_part(tmp_path: Path) -> None:
-    """If this test fails, a sweep with three dask workers writes other bytes if one of the workers is killed during the
-    sweep. """
+    """If this test fails, a killed worker changes the output file of a sweep with three dask workers."""
     design = {**DESIGN, "points": 8, "set": {**DESIGN["set"], "duration": "60 s"}}
     alone = equipoise.sweep(equipoise.DEMO, tmp_path / "alone.parquet", **design)
     with distributed.LocalCluster(n_workers=3, threads_per_worker=1, processes=True, dashboard_address=None) as cluster, \

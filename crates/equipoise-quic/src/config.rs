@@ -109,8 +109,8 @@ impl Config {
         Driver::new(self.clone(), limit, now, mtu)
     }
 
-    /// Creates the control law of a new path. Fails only if called by `named`, which checks the configuration in this
-    /// way.
+    /// Creates the control law of a new path. `named` calls this function once to check the configuration, so later
+    /// calls do not fail.
     pub(crate) fn core(&self, packet: Size, now: Instant<SenderClock>) -> Result<Core, UnknownController> {
         Ok(match &self.law {
             Law::Rate(entry, parameters) => {

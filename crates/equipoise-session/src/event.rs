@@ -83,8 +83,8 @@ pub enum Event {
     ReportApplied {
         /// Number of the request that the report answers.
         number: u64,
-        /// The interval's one-way delay. `None` if the interval has too few samples, if a clock was set during the
-        /// interval, or if the sender's and the receiver's clocks have to be compared first.
+        /// Delay in the interval that ended with the request. `None` if the interval has too few samples, if a clock
+        /// was set during the interval, or if the relation of the sender's and the receiver's clocks is not known yet.
         delay: Option<DelaySummary>,
         /// Time from sending the request to receiving the report, minus the time for which the receiver held the report
         /// (RFC 3550, Sec. 6.4.1).
@@ -107,8 +107,9 @@ pub enum Event {
         /// Number of packets whose fate became unknown, because the report on them is missing. Their fate stays unknown
         /// unless a later report covers them.
         unknown: u64,
-        /// Round-trip time of the newest packet that arrived, minus the time for which the receiver is known to have
-        /// held the report. `None` if the report newly acknowledges no packet, or if its times are impossible.
+        /// Round-trip time of the newest packet that this report is the first to acknowledge. The time from the
+        /// packet's arrival until the receiver made the report is subtracted, if it is known. `None` if the report is
+        /// not the first to acknowledge any packet, or if the times in the report are impossible.
         round_trip: Option<Span>,
     },
     /// ECN fails on the path: of the last ECN-capable packets, none arrived with ECT or CE. From now on, media on this

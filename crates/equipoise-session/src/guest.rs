@@ -69,7 +69,7 @@ impl Guest {
     /// configured by `intervals`.
     ///
     /// # Errors
-    /// [`SessionError::Needs`] if the controller needs feedback that is not `provided`, [`SessionError::NoRate`] if the
+    /// [`SessionError::Needs`] if the controller needs feedback that is not `provided`. [`SessionError::NoRate`] if the
     /// controller has a window but no rate.
     pub fn new(
         controller: BoxedController,
@@ -259,7 +259,8 @@ impl Tally {
                 _ => None,
             };
             let Some(before) = self.before else {
-                // The first packet that arrived only marks the start of the first period.
+                // The first packet that arrived marks the start of the first period. This packet and the lost packets
+                // before it are not counted.
                 self.before = arrived.map(|arrived| (packet.departed, arrived));
                 continue;
             };

@@ -18,8 +18,8 @@ pub(crate) const SECOND: u64 = 1000 * MILLI;
 pub(crate) const PACKET: Size = Size::from_bytes(1000);
 pub(crate) const LOWEST: f64 = 100e3;
 pub(crate) const INTERVAL: Span = Span::from_millis(250);
-/// Time in ns for which the sending rate may exceed twice the delivery rate. This is longer than two report intervals
-/// and a round trip.
+/// Time in ns for which the sending rate may exceed twice the delivery rate. Two report intervals plus a round trip are
+/// shorter than this time.
 pub(crate) const GRACE: u64 = 2 * SECOND;
 /// Length in ns of the periods in which sent and arrived data are counted.
 const BIN: u64 = SECOND / 4;

@@ -40,7 +40,8 @@ pub(crate) struct Network {
     inboxes: Vec<VecDeque<Packet>>,
     routes: Vec<Route>,
     streams: Vec<StreamState>,
-    /// The order in which links are computed: each link after its feeders, as far as cycles of links allow this.
+    /// The order in which links are computed: each link after the links that send packets into it, as far as cycles of
+    /// links allow this.
     order: Vec<usize>,
     /// For each link, a time span d: if all packets that sessions send before a time t are known, all arrivals at the
     /// link before t + d are known.
@@ -62,13 +63,13 @@ struct Link {
     feeders: Vec<Feeder>,
     /// All arrivals before this time were processed; not used in networks with cycles of links.
     known: Time,
-    /// Whether the link is in a cycle of links or behind a cycle, and carries packets of streams only. Streams have no
-    /// feedback, so no packet of a session reaches the link. The simulation computes such a link only up to the time
-    /// before which all packets of sessions are known.
+    /// Whether the link is in a cycle of links or behind a cycle, and carries packets of streams, but no packets of
+    /// sessions. The packets of sessions do not limit how far such a link can be computed. Therefore the simulation
+    /// computes it only up to the time before which all packets of sessions are known.
     is_adrift: bool,
     /// Whether the link counts the bytes of each route separately.
     counts_own: bool,
-    /// Number of route hops over this link. If this is 1, all packets continue on the same route after the link.
+    /// Number of route hops over this link. If this number is 1, all packets of the link belong to one route.
     hops: usize,
 }
 
@@ -110,7 +111,7 @@ struct Hop {
 pub(crate) struct Outside<'a, O> {
     /// Schedules the arrivals at sessions.
     pub(crate) events: &'a mut EventQueue,
-    /// Stores the datagrams; lost datagrams are removed from it.
+    /// The datagrams in the network. Lost datagrams are removed.
     pub(crate) packets: &'a mut Packets,
     /// Observes the packets of the streams.
     pub(crate) observer: &'a mut O,
@@ -430,7 +431,8 @@ struct Onward<'a, 'b, O> {
 }
 
 impl<O: Observer> Onward<'_, '_, O> {
-    /// Moves packets that have left a link to the next link on their route, or to the end of their route.
+    /// Passes on packets that have left a link. Each packet goes to the next link on its route, or to the end of its
+    /// route.
     fn pass_on(&mut self, mut packets: &[Packet]) {
         while let [packet, behind @ ..] = packets {
             let route = &mut self.routes[packet.route as usize];

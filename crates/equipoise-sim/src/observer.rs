@@ -65,10 +65,10 @@ pub enum Way {
 
 /// Observes the events at the endpoints of flows.
 ///
-/// The events of one endpoint are reported in time order. The events of all sessions together are also in time order.
-/// The events of a stream are reported when the network computes them. This may be before earlier events of sessions
-/// are reported. When [`World::run`](crate::World::run) returns, all events up to the end of the run have been
-/// reported. Any closure over time, flow, endpoint and event is an observer.
+/// The events of all sessions are reported in time order. The events of each endpoint of a stream are also in time
+/// order, but an event of a stream may be reported before an earlier event of a session. When
+/// [`World::run`](crate::World::run) returns, all events up to the end of the run have been reported. Any closure over
+/// time, flow, endpoint and event is an observer.
 pub trait Observer {
     /// Called for an event at one endpoint of a flow.
     fn on_event(&mut self, now: Time, flow: FlowId, side: Side, event: &Event);

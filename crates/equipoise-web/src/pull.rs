@@ -122,7 +122,7 @@ fn pulled<T: Copy>(planned: &Schedule<T>, pulls: Pulls<T>) -> Pulls<T> {
     before.chain(pulls).collect()
 }
 
-/// Returns the cross traffic as a section of a scenario file; `None` if it is always zero.
+/// Returns the cross traffic as a section of a scenario file; `None` if the rate of the cross traffic is always zero.
 fn section(link: &Link, pulls: &[(Span, Rate)]) -> Option<String> {
     let from = pulls.iter().position(|(_, rate)| *rate > Rate::ZERO)?;
     let (start, first) = pulls[from];

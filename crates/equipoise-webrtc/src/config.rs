@@ -91,7 +91,8 @@ pub enum InstallError {
 /// `media_engine`, whose codecs must already be registered.
 ///
 /// The installed congestion control replaces the stack's own congestion control and pacer, so do not call
-/// `configure_congestion_control` as well. For media that this endpoint receives, it sends feedback in the same format.
+/// `configure_congestion_control` as well. This endpoint also sends feedback, in the same format, about the media that
+/// it receives.
 ///
 /// # Errors
 /// [`InstallError::Controller`] if the controller needs more than per-packet feedback or sets no rate;

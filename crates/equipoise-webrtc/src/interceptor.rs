@@ -142,7 +142,8 @@ impl CongestionControl {
     }
 
     fn is_window_full(&self) -> bool {
-        // One packet may always be in flight; otherwise no packet would be sent and no feedback would arrive.
+        // Even with a window of zero, one packet may be in flight. Otherwise no packet would be sent, and no feedback
+        // would arrive.
         self.guest.window().is_some_and(|window| self.reports.in_flight() >= window.max(Size::from_bytes(1)))
     }
 
@@ -176,8 +177,8 @@ impl CongestionControl {
                 self.key_frame_requests += 1;
                 continue;
             }
-            // The packet is encoded again for Equipoise's parser, because the stack's acknowledgements lack the
-            // timestamp of an RFC 8888 report.
+            // The packet is encoded again, so that Equipoise's parser can read it. The WebRTC stack's own list of
+            // acknowledged packets lacks the timestamp of an RFC 8888 report.
             let Ok(bytes) = packet.marshal() else { continue };
             let Ok(compound) = parse_compound(&bytes) else { continue };
             for feedback in compound.filter_map(|packet| ArrivalFeedback::of(&packet)?.ok()) {
@@ -354,8 +355,8 @@ struct Waiting {
 }
 
 impl Queue {
-    /// Maximum number of waiting packets: about one second at 50 Mbit/s. If an application exceeds its rate, its newest
-    /// packets are dropped.
+    /// Maximum number of waiting packets: about one second at 50 Mbit/s. If the queue is full, new packets of the
+    /// application are dropped.
     const MOST: usize = 4096;
 
     fn is_empty(&self) -> bool {
@@ -381,7 +382,7 @@ impl Queue {
         Some(first)
     }
 
-    /// Returns the description of the frame that was just queued, which is identified by its stream and timestamp. The
+    /// Returns the description of the frame that was just queued. `ssrc` and `timestamp` identify the frame. The
     /// description includes the amount of data queued before the frame.
     fn frame(&self, now: Instant<SenderClock>, ssrc: u32, timestamp: u32) -> QueuedFrame {
         let is_of = |it: &&Waiting| match &it.message.message.packet {

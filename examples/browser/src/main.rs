@@ -267,7 +267,8 @@ impl End {
     }
 }
 
-/// Returns the controller's parameters from the command line, with default rate limits for media if they are not set.
+/// Returns the controller's parameters from the command line. Adds a default for each of the two rate limits that the
+/// command line does not set and that the controller has.
 fn given(arguments: &Arguments) -> Vec<(&str, &str)> {
     let mut given: Vec<_> = arguments.given.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     for (name, value) in [("min_rate", "100 kbit/s"), ("max_rate", "5 Mbit/s")] {
@@ -279,8 +280,9 @@ fn given(arguments: &Arguments) -> Vec<(&str, &str)> {
     given
 }
 
-/// Returns a peer's address on the loopback interface, with the port from the peer's candidate addresses. Their IP
-/// addresses do not matter: Chromium may hide the addresses of its interfaces, but listens on all interfaces.
+/// Returns a peer's address on the loopback interface. The port is that of the peer's first IPv4 candidate. The IP
+/// addresses of the candidates do not matter: Chromium may hide the addresses of its interfaces, but listens on all
+/// interfaces.
 fn one_of(addresses: &[SocketAddr]) -> Result<SocketAddr, String> {
     let known = addresses.iter().find(|address| address.is_ipv4());
     let known = known.ok_or_else(|| format!("no address of UDP over IPv4 among {addresses:?}"))?;

@@ -2,7 +2,7 @@ use equipoise::control::{Allowance, Controller, Entry, Feedback, Kind, Parameter
 use equipoise::units::{Instant, Rate, SenderClock};
 
 /// A rate controller that reduces the rate by a third after an interval with losses. After an interval without losses,
-/// it increases the rate by the share `climb`, unless the application sent less than the rate allowed.
+/// it increases the rate by the share `climb`, unless the application sent less than the rate allows.
 #[derive(Clone, Debug)]
 struct Gentle {
     rate: Rate,

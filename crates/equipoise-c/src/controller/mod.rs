@@ -26,7 +26,7 @@ pub const EQ_FEEDBACK_TWCC: i32 = 0;
 pub const EQ_FEEDBACK_RFC8888: i32 = 1;
 /// Kind of feedback: arrays of packets with arrival times, passed to eq_controller_packets.
 pub const EQ_FEEDBACK_ARRIVALS: i32 = 2;
-/// Kind of feedback: arrays of packets without arrival times, as in acknowledgements, passed to eq_controller_packets.
+/// Kind of feedback: acknowledgements without arrival times. Arrays of packets are passed to eq_controller_packets.
 pub const EQ_FEEDBACK_ACKS: i32 = 3;
 
 /// Value of eq_packet.arrival_ns for a packet that was lost.

@@ -80,7 +80,7 @@ unsafe impl Growing for eq_received {
     }
 }
 
-/// State of a session at the receiver. Unknown values are NaN.
+/// State of a session at the receiver. Unknown floating-point values are NaN.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct eq_session_status {

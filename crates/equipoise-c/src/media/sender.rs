@@ -54,7 +54,7 @@ pub struct eq_sender_options {
     pub parameter_count: usize,
     /// Maximum size of an IP packet in bytes, with headers; default 1200.
     pub packet_size: u32,
-    /// The SSRC of the packets; 0 for a random SSRC. It must be set if the payload is EQ_PAYLOAD_RTP.
+    /// The SSRC of the packets; 0 for a random SSRC. With the payload EQ_PAYLOAD_RTP, the SSRC must not be 0.
     pub ssrc: u32,
     /// RTP payload type for the payload EQ_PAYLOAD_STREAM; default 96.
     pub payload_type: u32,
@@ -356,8 +356,8 @@ pub unsafe extern "C" fn eq_sender_open(
 /// `timeout_ms` milliseconds for space in the queue: 0 does not wait, a negative value waits without limit. For live
 /// media use 0, and skip the frame if the result is EQ_AGAIN, because it would arrive late.
 ///
-/// Returns EQ_OK, EQ_AGAIN, EQ_END if the session is over or after eq_sender_stop, EQ_E_LENGTH if `length` is above
-/// EQ_PAYLOAD_MAX, EQ_E_ARGUMENT or EQ_E_HANDLE.
+/// Returns EQ_OK, EQ_AGAIN, EQ_E_ARGUMENT or EQ_E_HANDLE. Returns EQ_END if the session is over or eq_sender_stop was
+/// called. Returns EQ_E_LENGTH if `length` is above EQ_PAYLOAD_MAX.
 ///
 /// # Safety
 /// `sender` is null or open; `data` has `length` bytes.

@@ -55,7 +55,7 @@ pub(super) fn received_end(end: &ReceiveEnd) -> String {
     format!("{:.1} s, {}\n", end.duration_s, total(Direction::Received, &end.sum()))
 }
 
-/// Returns a line that begins with `name` and contains the totals over all sessions of each direction.
+/// Returns a line that begins with `name` and contains, for each direction, the totals over all sessions.
 pub(super) fn sums(name: &str, sums: &Sums) -> String {
     let mut text = name.to_owned();
     for (direction, sum) in [(Direction::Sent, sums.sent), (Direction::Received, sums.received)] {

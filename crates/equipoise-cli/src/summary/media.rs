@@ -7,7 +7,7 @@ use equipoise_lab::result::{Mean, MediaResult, PhaseResult, QueueingResult, Worl
 
 use super::millis;
 
-/// The indentation of lines about all sessions together.
+/// The indentation of the lines and tables that cover all sessions of a run.
 const INDENT: &str = "             ";
 
 /// Returns a line of totals, and a table of the phases if there is more than one phase.

@@ -178,8 +178,8 @@ fn a_receiver_of_an_older_version_is_named() {
     let answering = thread::spawn(move || {
         let mut buffer = [0; 2048];
         let (length, from) = old.recv_from(&mut buffer).expect("a question");
-        // A receiver answers a message of another version with a Retry message of its own version, here 2. It repeats
-        // the 16-byte number of the Open message.
+        // If a receiver does not know the version of a message, it answers with a Retry message of the receiver's
+        // version, here 2. The Retry message repeats the 16-byte number of the Open message.
         let mut answer = [0; 96];
         answer[..4].copy_from_slice(b"eq\x02\x02");
         answer[8..24].copy_from_slice(&buffer[8..24]);

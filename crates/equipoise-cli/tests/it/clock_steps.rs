@@ -19,8 +19,8 @@ use crate::support::{Running, skip};
 /// in seconds.
 const STEPS: [(usize, i64); 4] = [(0, 3), (0, -3), (1, 3), (1, -3)];
 const NAMES: [&str; 2] = ["sender", "receiver"];
-/// Number of intervals before a step, and number of intervals after the step, whose rates are compared. An interval is
-/// half a second long.
+/// The rates in this number of intervals before a step are compared with the rates in the same number of intervals
+/// after the step. An interval is half a second long.
 const WATCHED: usize = 8;
 /// If the machine stalls for longer than this, which is one report interval, the test is skipped.
 const STALL: Span = Span::from_millis(250);
@@ -174,8 +174,8 @@ fn a_session_clock_that_jumps_or_stalled_is_noticed_and_the_rate_comes_back() {
             NAMES[side],
             back.map_or(f64::NAN, |back| back as f64 / 2.0)
         );
-        // A step that causes 3 s without media also makes reports count as missing, so the sender halves the rate
-        // several times. The minimum rate is checked only for the other steps.
+        // Some steps leave 3 s without media. In this time, reports count as missing, and the sender halves
+        // the rate several times. Therefore the minimum rate is checked only for the other steps.
         let is_silence = (side == 0) == (by > 0);
         assert!(is_silence || least > 0.2 * before, "at most two halvings: {rates:?}");
         assert!(back.is_some_and(|back| back <= 8), "within 16 report intervals: {rates:?}");

@@ -178,7 +178,8 @@ fn lossy(share: f64) -> impl FnMut(&Passing) -> Vec<u64> + Send {
     }
 }
 
-/// The fast test of this file. It checks what must hold with any fault, and that the session's rate rises.
+/// The fast test of this file. Packets are lost and duplicated on the path. The checks of [`Told::hold`] must pass, and
+/// the session's rate must rise.
 #[test]
 fn a_session_goes_on_through_a_middle_that_loses_and_doubles_packets() {
     let mut lose = lossy(0.1);

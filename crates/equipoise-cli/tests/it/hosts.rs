@@ -199,8 +199,8 @@ fn a_file_comes_whole_over_a_path_that_loses_if_it_is_repaired() {
     assert!(sent["end"]["packets_repeated"].as_u64() >= Some(repaired), "{sent}");
 }
 
-/// The fast test of what a third party on the path can read. It captures an encrypted session, and checks what tshark
-/// can read in it.
+/// If this test fails, a third party on the path can read the text that an encrypted session transfers. To be fast, the
+/// test runs only a session with a key.
 #[test]
 fn a_stranger_on_the_way_reads_nothing_of_a_session_with_a_key() {
     what_a_stranger_reads(&["--key"]);

@@ -237,7 +237,8 @@ fn web_traffic_fetches_the_same_live_as_simulated() {
     for flow in [1, 2] {
         let [simulated, live] = [simulated, live].map(|run| &run["flows"][flow]["tcp"]);
         let count = |tcp: &Value, what: &str| number(&tcp["web"][what]);
-        // There are 5 flows with 4 connections each, for 20 s, with on average a fetch every 1.2 s per connection.
+        // There are 5 web flows. Each flow begins a burst of 4 fetches every 1.2 s on average. So there are about 330
+        // fetches in 20 s.
         assert!((150.0..600.0).contains(&count(simulated, "fetches")), "{simulated}");
         let ratio = count(live, "fetches") / count(simulated, "fetches");
         assert!((0.6..1.4).contains(&ratio), "{ratio}: {results}");

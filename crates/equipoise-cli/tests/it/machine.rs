@@ -18,9 +18,9 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    /// Takes a shared lock for a test that may run at the same time as other tests, because its bounds hold on a busy
-    /// machine. A test that computes for a long time also needs this lock, so that it does not disturb tests that must
-    /// run alone.
+    /// Takes a shared lock. Tests with this lock may run at the same time, because their bounds hold on a busy machine.
+    /// A test without bounds needs this lock if it computes for a long time. Otherwise, the test would disturb tests
+    /// that must run alone.
     pub(crate) fn shared() -> Self {
         let halves = halves();
         for half in &halves {
@@ -40,8 +40,8 @@ impl Machine {
         Self { _halves: vec![second] }
     }
 
-    /// Locks for a test that must run alone: it loads the processors, measures short times, or changes a global setting
-    /// of the kernel.
+    /// Takes an exclusive lock for a test that must run alone. Such a test loads the processors, measures short times,
+    /// or changes a global setting of the kernel.
     pub(crate) fn alone() -> Self {
         let halves = halves();
         for half in &halves {

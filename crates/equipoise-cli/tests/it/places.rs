@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use crate::machine::Machine;
 use crate::support::{NAMESPACES, Running, skip};
 
-/// The names of the namespaces, which are removed when this value is dropped. The end namespaces each have an interface
-/// `eth0`. The middle namespace has the interfaces `near` and `far`.
+/// The names of the three namespaces. When this value is dropped, the namespaces are removed. The namespaces of the two
+/// ends each have an interface `eth0`. The middle namespace has the interfaces `near` and `far`.
 pub(crate) struct Places {
     pub(crate) near: String,
     pub(crate) middle: String,

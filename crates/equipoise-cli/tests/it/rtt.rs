@@ -71,8 +71,9 @@ fn compare(capture: &str) -> u64 {
         let number = |key: &str| direction["rtt"][key].as_f64().expect("a number");
         let (least, largest) =
             times.iter().fold((f64::INFINITY, 0f64), |(low, high), time| (low.min(*time), high.max(*time)));
-        // tshark also measures retransmitted segments, so after retransmissions only bounds are compared. tshark's
-        // times are rounded to nanoseconds.
+        // tshark measures round-trip times of retransmitted segments, but `equipoise capture` does not. Therefore, if
+        // there were retransmissions, the samples of tshark are only bounds for the samples of `equipoise capture`.
+        // tshark's times are rounded to nanoseconds.
         if repeated {
             assert!(
                 samples <= times.len() as u64 && number("min_s") >= least - 1e-9 && number("max_s") <= largest + 1e-9

@@ -204,8 +204,8 @@ fn the_page_follows_a_run_with_less_than_a_second_of_lag() {
     assert!(lags.len() >= 10 && median < 1.0, "{lags:?}");
 }
 
-/// Returns the first Python interpreter that has `module`: the one in `EQUIPOISE_PYTHON`, the first `python3` in the
-/// `PATH`, or the system's.
+/// Tries three Python interpreters in this order: the interpreter that `EQUIPOISE_PYTHON` names, the first `python3` in
+/// the `PATH`, and `/usr/bin/python3`. Returns the first interpreter that has `module`.
 fn python_that_has(module: &str) -> Option<String> {
     let named = std::env::var("EQUIPOISE_PYTHON").ok();
     let all = named.into_iter().chain(["python3", "/usr/bin/python3"].map(str::to_owned));

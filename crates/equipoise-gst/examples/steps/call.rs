@@ -13,8 +13,8 @@ use gst::prelude::*;
 
 use crate::path::{Path, STEPS_BPS, Seen};
 
-/// The sender's pipeline. `{bwe}` is replaced by the name of the element that estimates the rate, possibly with
-/// properties; the rest is the same for every such element.
+/// The sender's pipeline. `{bwe}` is replaced by the name of the element that estimates the rate. Properties of the
+/// element may follow its name.
 const SENDER: &str = "
     rtpbin name=rtp rtp-profile=avpf
     videotestsrc is-live=true pattern=zone-plate kx2=20 ky2=20 kt=1 ! video/x-raw,width=640,height=360,framerate=25/1

@@ -175,7 +175,8 @@ impl Bwe {
         let events = state.flow.as_mut().map(Flow::flush).unwrap_or_default();
         drop(state);
         self.changed.notify_all();
-        // Sticky events that describe the stream are stored on the source pad, as GStreamer's element `queue` does.
+        // The sticky events in the queue are stored on the source pad, except Segment and Eos. GStreamer's element
+        // `queue` does the same.
         let is_kept = |event: &&gst::Event| {
             event.is_sticky() && !matches!(event.type_(), gst::EventType::Segment | gst::EventType::Eos)
         };
@@ -217,7 +218,7 @@ impl Bwe {
         let result = match turn {
             Turn::Buffer(buffer) => self.src.push(buffer),
             Turn::Event(event) => {
-                // The result is ignored. After an error downstream, the push of the next buffer fails, too.
+                // The result is ignored, because after an error downstream the push of the next buffer fails, too.
                 self.src.push_event(event);
                 Ok(gst::FlowSuccess::Ok)
             }

@@ -94,7 +94,10 @@ static inline __attribute__((always_inline)) u64 scaled(u64 value, u64 share)
 	return (high + (low >> 20) + (1 << 9)) >> 10;
 }
 
-/* Returns value * moved / whole, rounded down. Each argument is at most 2^41, and `moved` is at most `whole`. */
+/*
+ * Returns value * moved / whole, rounded down; 0 if `whole` is 0. Each argument is at most 2^41, and `moved` is at most
+ * `whole`.
+ */
 static inline __attribute__((always_inline)) u64 part(u64 value, u64 moved, u64 whole)
 {
 	u64 high = moved * (value >> 20);

@@ -3,7 +3,7 @@
 #ifndef EQUIPOISE_FLOW_H
 #define EQUIPOISE_FLOW_H
 
-/* Number of trains whose results for the capacity are stored. K is computed from their median. */
+/* Number of packet trains whose gaps (`gaps_ns`) are stored. The capacity K is computed from the median of the gaps. */
 #define CAPACITIES 8
 
 /* Parameters of the congestion control, in Q20. */
@@ -59,7 +59,7 @@ struct flow {
 	u64 first_sent_us;
 	u64 first_acked_us;
 	u32 first_bytes;
-	/* The last acknowledgement of the train's burst, relative to the first acknowledgement of the train. */
+	/* Values at the last acknowledgement of the burst minus those at the first acknowledgement of the train. */
 	u32 burst_bytes;
 	u64 burst_sent_us;
 	u64 burst_acked_us;

@@ -2,7 +2,7 @@
 /*
  * Variants of the running kernel's Reno and CUBIC, whose congestion window user space can set. User space stores a
  * window for a socket. The stored window is applied once, when the socket next sends while no data is in flight. A flow
- * pair needs this at the beginning of a probing period (Tobe 1999, Sec. 4).
+ * pair uses a stored window at the beginning of a probing period (Tobe 1999, Sec. 4).
  *
  * If the kernel has reset the window after an idle time, the stored window replaces the reset window.
  */

@@ -6,7 +6,7 @@
  *
  * 1. Hold: no new segment is sent until the window has space for a burst. This phase lasts at most one round trip.
  * 2. Burst: a third of the train is sent without pacing. The bottleneck link forwards the burst one segment after the
- *    other, so the times of the burst's first and last acknowledgements show K. The median of eight trains is used.
+ *    other, so the times of the burst's first and last acknowledgements show K. The median K of eight trains is used.
  * 3. Spaced: the other segments are sent with TCP's own pacing, at a rate slightly above the present value of A.
  * 4. Evaluate: from the first to the last acknowledgements, the delay grows by g seconds per second. Cross traffic and
  *    the train, which has rate R, together exceed K by K g. Therefore A = R - K g. If the delay did not grow, R was
@@ -64,8 +64,9 @@ enum {
  */
 #define ABOVE_PART(turn) ((turn) & 1 ? 4 : 10)
 /*
- * Number of round trips between a train with a result and the next train. Our choice: frequent trains cost throughput,
- * because of their hold phases, but with rare trains a change of the path is found late.
+ * Number of round trips between a train with a result and the next train. Our choice: frequent trains reduce the
+ * throughput, because before a train no new segment is sent for up to one round trip. With rare trains, a change of the
+ * path is found late.
  */
 #define PAUSE_ROUND_TRIPS 4
 
@@ -155,7 +156,7 @@ static __always_inline void judge_clear(struct flow *flow, u64 rate)
 	flow->set_aside = 0;
 	flow->clear++;
 	if (!flow->available) {
-		/* The first A must be at least K/2. Otherwise slow start continues, and a later train is faster. */
+		/* The first value of A is accepted only if it is at least K/2. Otherwise, slow start continues. */
 		if (rate * 2 >= flow->capacity)
 			measured(flow, rate);
 	} else if (rate <= flow->available) {

@@ -257,7 +257,8 @@ mod tests {
         assert!(page(1) == page(2));
     }
 
-    /// If this test fails, values of a comparison differ from those of separate runs, or a variant differs from itself.
+    /// If this test fails, values of a comparison differ from those of separate runs, or two equal variants have
+    /// different results.
     #[test]
     fn equal_variants_are_equal_in_every_run() {
         let variants =

@@ -22,7 +22,7 @@ pub struct Comparison {
     pub places: Vec<Place>,
     /// Rate and delay of `flow` over time in each variant, in the order of the variants.
     pub over_time: Vec<OverTime>,
-    /// The flows that all variants have, without background traffic.
+    /// The comparison of each flow that all variants have. Background traffic is left out.
     pub flows: Vec<FlowComparison>,
 }
 

@@ -32,8 +32,8 @@ impl RouteOf {
 
     /// Returns the note for the main thread about a packet that left the emulator. As in the simulator, a packet in the
     /// direction of a flow's media arrives at the flow's receiver, and any other packet arrives at the flow's sender.
-    /// If media travel in both directions, an RTCP packet is feedback about the media of the opposite direction, and
-    /// arrives at their sender.
+    /// If media travel in both directions, an RTCP packet is feedback about the media of the opposite direction. It
+    /// arrives at the sender of these media.
     pub(super) fn note(&self, passed: &Passed<'_>) -> Note {
         let goes_with = passed.is_back == self.goes_back;
         let media = passed.datagram.filter(|datagram| !is_rtcp(datagram));
@@ -139,8 +139,7 @@ mod tests {
         }
     }
 
-    /// If this test fails, feedback counts as media, or waiting times are recorded for the flow of the opposite
-    /// direction.
+    /// If this test fails, feedback counts as media, or the waiting time of a packet is recorded for the wrong flow.
     #[test]
     fn what_goes_with_the_media_comes_to_the_receiver_and_all_else_to_the_sender() {
         let route = |goes_back, is_duplex| RouteOf { flow: 3, goes_back, is_duplex };

@@ -43,7 +43,8 @@ impl Bins {
         let Some(bins) = self.phases.last_mut() else { return false };
         let more = (place + 1).saturating_sub(bins.len());
         self.total += more as u64;
-        // A limit on memory: `MOST_INTERVALS` bins of 200 ms cover nine days. Later packets are not counted.
+        // Packets beyond `MOST_INTERVALS` bins are not counted, which limits the memory. That many bins of 200 ms cover
+        // nine days.
         if self.total > MOST_INTERVALS {
             return false;
         }

@@ -81,8 +81,8 @@ impl Delays {
     }
 }
 
-/// Count, mean and variance of integers in nanoseconds. Sums are exact, and only results are rounded, so merging the
-/// sums of several parts has the same result as adding all numbers to one sum.
+/// Count, mean and variance of times in nanoseconds. The sums are integers, and only the results are rounded. So
+/// merging the sums of several parts has the same result as adding all numbers to one sum, unless a sum saturates.
 #[derive(Clone, Copy, Debug, Default)]
 struct Moments {
     count: u64,
@@ -122,8 +122,8 @@ impl Moments {
         self.count += other.count;
     }
 
-    /// Divides the sum by the count. Returns the quotient, which is the mean distance from `from` rounded down, and the
-    /// remainder.
+    /// Divides `sum` by `count`. Returns the quotient, rounded down, and the remainder. The quotient is the mean
+    /// difference between the added numbers and `from`.
     fn division(&self) -> (i128, i128) {
         let count = i128::from(self.count).max(1);
         (self.sum.div_euclid(count), self.sum.rem_euclid(count))
@@ -139,10 +139,9 @@ impl Moments {
     /// Returns the variance with divisor n − 1, in s²; `None` for fewer than two numbers.
     fn variance_s2(&self) -> Option<f64> {
         let (whole, rest) = self.division();
-        // The deviations are measured from the mean, which is rounded down to whole nanoseconds. The sum of their
-        // squares is an integer, so two large floating-point numbers are never subtracted from each other. `less` is
-        // negative if the mean lies less than half a nanosecond below `self.from`, the number relative to which the
-        // sums are stored.
+        // `around` is the sum of the squared deviations from the mean, which is rounded down to whole nanoseconds.
+        // `around` is computed in integers, because a difference of two large floating-point numbers would be inexact.
+        // `less` is negative if the mean is less than half a nanosecond below `self.from`.
         let less = whole.saturating_mul(self.sum.saturating_add(rest));
         let around = self.squares.saturating_sub_signed(less);
         let squares = around as f64 - rest as f64 * rest as f64 / self.count as f64;

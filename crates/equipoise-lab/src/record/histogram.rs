@@ -111,8 +111,8 @@ impl Histogram {
         self.count
     }
 
-    /// Returns, for each count n of `counts`, the longest of the n shortest durations, in nanoseconds and to three
-    /// significant digits. `counts` must be in rising order.
+    /// For each number n in `counts`, returns the n-th shortest duration, in nanoseconds. The result has a precision of
+    /// three significant digits. `counts` must be in ascending order.
     pub(super) fn longest_of<const N: usize>(&self, counts: [u64; N]) -> [u64; N] {
         let mut lots = self.cells.chunks(LOT);
         let (mut lot, mut first, mut below) = (lots.next().unwrap_or_default(), self.first, 0);

@@ -15,7 +15,8 @@ pub(super) struct MediaRecord {
     /// Index of the first interval that is still open, and the time at which it may close.
     closed: usize,
     closes: Span,
-    /// The interval of the last sent packet, and the interval in which the last arrived packet was sent.
+    /// `sending` is the interval in which the last packet was sent. `receiving` is the interval in which the
+    /// packet that arrived last was sent.
     sending: Place,
     receiving: Place,
     pub(super) sent: u64,

@@ -136,8 +136,8 @@ pub(super) fn links(report: &Report) -> String {
 /// is counted.
 type CounterKey<'a> = (usize, &'a str, String);
 
-/// The index in the sort keys of the emulator's counters. It is higher than any flow's index, so these counters come
-/// last.
+/// The emulator's counters have this index in their sort keys, in place of a flow's index. It is higher than the index
+/// of any flow, so the emulator's counters come last in the table.
 const EMULATOR: usize = usize::MAX;
 
 /// Returns the table of counters: dropped datagrams by reason, decisions by reason, foreign datagrams at the emulator,

@@ -58,8 +58,9 @@ fn samples(flow: &FlowResult) -> &[TcpSample] {
     flow.tcp.as_ref().map_or(&[], |tcp| tcp.samples.as_slice())
 }
 
-/// Returns the layers of one line for simulated and live runs. If the line is not the main one of its chart, it is thin
-/// and shows only the first simulated run and the first live run with values.
+/// Returns the layers that draw one series of a chart for the simulated and the live runs. If the series is not the
+/// chart's main series, its lines are thin, and only the first simulated run and the first live run that have values
+/// are drawn.
 fn layers(shown: &[Shown<'_>], (name, value): &Series<'_>, is_main: bool) -> Vec<Layer> {
     let point = |sample: &TcpSample| (sample.at_s, value(sample).unwrap_or(f64::NAN));
     let mut layers = Vec::new();

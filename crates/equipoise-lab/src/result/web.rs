@@ -12,7 +12,7 @@ pub struct WebResult {
     /// Time from the opening of a fetch's connection until the fetch's last data arrived, for completed fetches that
     /// started after the warm-up.
     pub time: DelayResult,
-    /// Share of the time since the start of the traffic in which an on/off flow was ON, as the mean over the traffic's
-    /// flows. `null` if the traffic had no duration.
+    /// Share of the traffic's duration in which a web flow was ON, averaged over the web flows. `null` if the traffic
+    /// had no duration.
     pub on_share: Option<f64>,
 }

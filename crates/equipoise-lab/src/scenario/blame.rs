@@ -91,8 +91,8 @@ impl Fault<'_> {
         common == keys.len() || is_around
     }
 
-    /// Whether the error is in the section that an override changes, and the key of the error also occurs in the path
-    /// of the override, at any depth within the section.
+    /// Whether an override changes the section that contains the error, and the override's path contains the key that
+    /// the error names. This key may be at any depth within the section.
     fn is_beside(&self, change: &Override) -> bool {
         let keys = keys(change.path()).unwrap_or_default();
         self.common(&keys) >= SECTION && keys.iter().skip(SECTION).any(|key| *key == self.key)

@@ -163,7 +163,7 @@ fn max_rate(parameters: &Parameters) -> Option<Rate> {
     })
 }
 
-/// Returns the key in a scenario that sets or limits a flow's rate.
+/// Returns the scenario's key that sets or limits the rate of `flow`.
 const fn rate_key(flow: &Flow) -> &'static str {
     match flow.kind {
         FlowKind::Background { .. } => "source.rate",

@@ -416,8 +416,8 @@ pub enum Problem {
     /// The flow cannot have a playout buffer, because it is not a session with a controller.
     #[error("only a flow with a `controller` has a playout")]
     PlayoutOfWhat,
-    /// The link that `playout` names, whose queue is the receiver's playout buffer, is not on the flow's path, or is
-    /// the first link of the path.
+    /// The link that `playout` names is not on the flow's path, or is the first link of the path. The queue of this
+    /// link would be the receiver's playout buffer.
     #[error("must be a link of the path, and not its first, as the packets have to come there")]
     PlayoutOffPath,
     /// A TCP connection has both a source and another specification of its data.
@@ -519,8 +519,7 @@ pub enum Problem {
     /// The control law for running periods is unknown.
     #[error("there is no such running law; use loss or ap")]
     UnknownRunningLaw,
-    /// The control law for RTP in a flow pair (for its running periods) lacks a parameter, or has a parameter of
-    /// another law.
+    /// The control law of a flow pair's running periods lacks a parameter, or has a parameter of another law.
     #[error("loss has `adapt`, `reduction_factor` and `min_rate`; ap has a `target`, and `min_rate`")]
     RunningParameters,
     /// The key is about RTCP, but the flow is not sent over RTP and so has no RTCP.

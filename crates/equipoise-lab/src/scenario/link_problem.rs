@@ -63,8 +63,8 @@ pub enum LinkProblem {
         /// The interval of CoDel.
         interval: Span,
     },
-    /// The value must be a number without a unit. The value of the key `flows` of `fq_codel` must also be whole and fit
-    /// into 32 bits.
+    /// The value is not a number without a unit. For the key `flows` of `fq_codel`, only a whole number that fits into
+    /// 32 bits is valid.
     #[error("must be a plain number above zero")]
     NotACount,
 }

@@ -32,7 +32,7 @@ pub enum VideoChoice {
     Quantised {
         /// The source of the frames.
         frames: Frames,
-        /// Mean rate of the frames before they are encoded again, without packet headers.
+        /// Mean rate of the frames before they are encoded again. The rate does not include packet headers.
         rate: Rate,
         /// Duration of the video.
         length: Span,

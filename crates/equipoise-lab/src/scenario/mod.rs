@@ -137,7 +137,7 @@ pub struct Rtcp {
 /// One direction of a session with media in both directions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DuplexPart {
-    /// The forward media: those in the direction of the flow in the scenario file.
+    /// The forward media, which travel in the direction that the scenario file states for the flow.
     There,
     /// The reverse media, which travel in the opposite direction in the same session.
     Back,
@@ -406,8 +406,8 @@ impl Scenario {
         forward.chain(back).collect()
     }
 
-    /// Returns the interval over which metrics of flows without reports are measured. It is the report interval of the
-    /// first flow that has one, or one second.
+    /// Returns the interval over which metrics of flows without reports are measured. This is the report interval of
+    /// the first flow with reports. If no flow has reports, the interval is one second.
     pub fn metric_interval(&self) -> Span {
         self.flows.iter().find_map(Flow::report_interval).unwrap_or(Span::from_secs(1))
     }

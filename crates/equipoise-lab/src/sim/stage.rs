@@ -121,7 +121,8 @@ impl Stage {
         Ok(id)
     }
 
-    /// Adds a session with media in both directions. The next flow of the scenario describes its reverse media.
+    /// Adds a session with media in both directions. The next flow of the scenario describes the media in the reverse
+    /// direction.
     fn add_duplex(&mut self, place: &Place<'_>) -> Result<Vec<FlowId>, Refused> {
         let loads = [PathLoad::default(), PathLoad::default()];
         let Some(ways) = ends::both_ways(place.scenario, place.index, &loads) else { return Ok(Vec::new()) };

@@ -51,8 +51,8 @@ pub trait RunObserver {
     /// are in order of time.
     fn on_event(&mut self, at: Span, flow: usize, event: &Event);
 
-    /// Reports that a packet of flow number `flow` arrived at its receiver after it had waited in queues for this total
-    /// time. If the packet was media, the event of its arrival follows.
+    /// Reports that a packet of flow number `flow` arrived at its receiver. `waited` is the total time for which the
+    /// packet waited in queues. If the packet was media, the event of its arrival follows.
     fn on_waited(&mut self, _at: Span, _flow: usize, _waited: Span) {}
 }
 

@@ -22,7 +22,7 @@ pub const RUNS: u32 = 1;
 /// packets in flight at the end.
 const AROUND: Span = Span::from_secs(3);
 
-/// The live run in progress, and its completed share.
+/// The live run in progress, and the share of this run that is complete.
 #[derive(Clone, Copy, Debug)]
 pub struct Step<'a> {
     /// The name of the case.

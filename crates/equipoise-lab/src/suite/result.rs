@@ -1,5 +1,5 @@
-//! The results of a suite, in the form of their JSON. The names of fields include the unit. `null` means that a case
-//! does not have the value.
+//! The results of a suite. The types have the same structure as the JSON. The name of a field contains the unit. `null`
+//! means that a case has no such value.
 
 use std::collections::BTreeMap;
 
@@ -192,8 +192,8 @@ pub struct PhaseResult {
     /// Metrics of the phase.
     #[serde(flatten)]
     pub metrics: Metrics,
-    /// The name of each bottleneck link of media, and the part of the link's capacity that background traffic leaves to
-    /// media and TCP, in bit/s.
+    /// The links that are bottlenecks of the media. Each entry is the link's name and the capacity, in bit/s, that
+    /// background traffic leaves to media and TCP.
     #[serde(skip)]
     pub bottlenecks: Vec<(String, f64)>,
 }

@@ -4,10 +4,10 @@ use super::{CaseResult, FlowKind, Row, SuiteResult};
 
 /// The control law that is judged.
 pub const JUDGED: &str = "equipoise";
-/// Smallest acceptable rate of the judged law, relative to the fastest other law. It is enough to meet this limit or
-/// `MOST_DELAY`.
+/// The judged law is good enough if its rate is at least this share of the fastest other law's rate. It is also good
+/// enough if it meets `MOST_DELAY`.
 const LEAST_RATE: f64 = 0.9;
-/// Largest acceptable frame delay of the judged law, relative to that of the other law with the highest rate.
+/// The judged law is good enough if its frame delay is at most this share of the fastest other law's frame delay.
 const MOST_DELAY: f64 = 0.5;
 
 /// The result of the control law [`JUDGED`] over a link, compared with the result of one other law. The other law is
@@ -68,8 +68,8 @@ impl SuiteResult {
         self.rows().into_iter().filter_map(|row| verdict(&row.results).map(|verdict| (row, verdict)))
     }
 
-    /// Returns the verdicts as a Markdown table, with one row for each link and the values of each law. Empty if there
-    /// are no verdicts.
+    /// Returns a Markdown table with one row for each link. A row contains the results of each controller and the
+    /// verdict. Returns an empty text if there are no verdicts.
     pub fn link_verdicts_markdown(&self) -> String {
         let rows: Vec<_> = self.judged_rows().collect();
         let controllers = self.controllers();

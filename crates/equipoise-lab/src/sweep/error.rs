@@ -132,7 +132,8 @@ pub enum SweepError {
     /// The cells of a row do not match the columns of the table.
     #[error("a row does not have what the column {column} takes")]
     Row {
-        /// The name of the first column that does not match.
+        /// The name of the first column whose cell is missing or has the wrong type. If the row has too many cells,
+        /// this is "number n", where n is the number of cells.
         column: String,
     },
     /// A table cannot be written to or read from a Parquet file.

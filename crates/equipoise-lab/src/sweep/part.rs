@@ -101,7 +101,7 @@ impl Reader {
         Ok(Self { file: SerializedFileReader::new(file)? })
     }
 
-    /// Returns the file's metadata under this key; `None` if there is none.
+    /// Returns the value of this key in the file's metadata; `None` if the metadata has no value for the key.
     pub(super) fn about(&self, key: &str) -> Option<&str> {
         let all = self.file.metadata().file_metadata().key_value_metadata()?;
         all.iter().find(|found| found.key == key)?.value.as_deref()

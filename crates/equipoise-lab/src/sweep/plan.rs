@@ -80,9 +80,9 @@ pub struct PlannedRun {
 /// Maximum number of runs. No practical sweep has more runs, and a double represents each run number up to this maximum
 /// exactly.
 const MOST_RUNS: u64 = 1 << 40;
-/// Approximate number of parts of a sweep. With this number, an interruption loses only a small share of the runs, and
-/// any file system can store the files. A sweep with fewer runs has one part per run. If the parts would be larger than
-/// allowed, the sweep has more parts.
+/// Approximate number of parts of a sweep. Each part has its own file. An interruption loses only the runs of
+/// unfinished parts, which with this number of parts is a small share of all runs. A sweep with fewer runs than this
+/// has one part per run. If the parts would be larger than allowed, the sweep has more parts.
 const PARTS: u64 = 500;
 /// Maximum number of runs in a part.
 const MOST_RUNS_PER_PART: u64 = 1000;

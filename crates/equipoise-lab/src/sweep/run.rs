@@ -23,7 +23,7 @@ pub struct Progress {
     pub planned: u64,
 }
 
-/// A shard of a sweep, which consists of every n-th part.
+/// A shard of a sweep. The shard consists of every `of`-th part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shard {
     /// The shard's first part. The shard also contains every `of`-th part after the first.

@@ -151,7 +151,7 @@ pub(super) fn rows(key: Key<'_>, keys: &Row, scenario: &Scenario, run: &Run) -> 
     flows.map(row).collect()
 }
 
-/// Returns a cell. A value that is NaN or infinite becomes a missing value, which means that it was not measured.
+/// Returns a cell. If the value is NaN or infinite, the cell has no value, as for a value that was not measured.
 fn number(value: Option<f64>) -> Cell {
     Cell::Number(value.filter(|value| value.is_finite()))
 }

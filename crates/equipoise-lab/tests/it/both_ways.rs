@@ -8,7 +8,7 @@ use equipoise_lab::sim::{RunObserver, simulate_each_observed, simulate_many};
 
 use crate::scenario::refusal;
 
-/// Every control law in these tests keeps the queue below its limit, so nothing is lost.
+/// The queue of the link is so long that no control law in these tests fills it. Therefore no packet is lost.
 const LINK: &str = "name = \"both ways\"\nduration = \"60 s\"\nwarm_up = \"10 s\"\n[[link]]\nname = \"way\"\nrate = \"4 Mbit/s\"\n\
                     delay = \"20 ms\"\nqueue = \"600 packets\"\n";
 const OTHERS: &str = "[[flow]]\nname = \"others\"\npath = [\"way\"]\npacket_size = \"1000 B\"\n\

@@ -43,8 +43,9 @@ impl Arrivals {
         [sum(0), sum(1), sum(2)]
     }
 
-    /// Returns the time in seconds from `from_s` until the shares of the flows, measured over 0.5 s, are within 20 % of
-    /// `wanted` and stay within 20 % for 2 s.
+    /// Returns how long after `from_s` the flows have the shares `wanted`, in seconds. The shares are measured over
+    /// 0.5 s. The shares must stay within 20 % of `wanted` for 2 s. If a wanted share is below 0.1, its measured share
+    /// may deviate by 0.02.
     fn settled_s(&self, from_s: usize, until_s: usize, wanted: [f64; 3]) -> f64 {
         let is_right = |end: usize| {
             let within = &self.tenths[end - 5..end];
@@ -114,8 +115,8 @@ fn settled_s(seen: &Arrivals) -> [f64; 3] {
 fn coupled_flows_share_by_priority_within_seconds_and_with_less_queue_than_each_on_its_own() {
     for (law, coupling) in [("equipoise", "conservative"), ("nada", "active"), ("gcc", "active")] {
         let (coupled, alone) = (run(&scenario(law, Some(coupling))), run(&scenario(law, None)));
-        // GCC's rate grows by 8 % per second, unless a probe shows that a higher rate is possible. In a group, only the
-        // first flow sends probes, so the group needs about 30 s to find the capacity.
+        // A GCC group needs about 30 s to find the capacity, so its start is not checked. Without probes, the rate of
+        // GCC grows by only 8 % per second. In a group, only the first flow sends probes.
         let has_started = law != "gcc";
         for (from_s, to_s, second) in [(10, 20, false), (40, 60, true), (70, 90, false)] {
             if from_s < 40 && !has_started {

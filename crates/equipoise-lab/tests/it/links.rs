@@ -330,7 +330,7 @@ fn marks_come_from_the_queue_to_the_controller() {
     assert!(refused.contains("ecn = \"ect0\"") && refused.contains("only a session with a `controller`"), "{refused}");
 }
 
-/// If this test fails, a session over two paths, of which only one marks packets, does not receive these ECN marks.
+/// Only one of the session's two paths marks packets. If this test fails, the session does not report these ECN marks.
 #[test]
 fn marks_come_from_several_paths() {
     let text = "name = \"ecn\"\nduration = \"20 s\"\n[[link]]\nname = \"a\"\nrate = \"2 Mbit/s\"\ndelay = \"10 ms\"\n\
@@ -348,7 +348,7 @@ fn marks_come_from_several_paths() {
 }
 
 /// Compares each queue discipline on real sockets with the simulator. The traffic consists of bursts at twice the
-/// link's rate, whose delay depends on the discipline.
+/// link's rate, because the delay of such bursts depends on the discipline.
 #[test]
 #[ignore = "real time: 10 s"]
 fn every_discipline_does_the_same_live_as_simulated() {
@@ -392,8 +392,8 @@ fn compare_discipline(discipline: &str) {
     assert!((lost(live) - lost(simulated)).abs() < 0.02, "{told}");
 }
 
-/// Compares ECN marks on real sockets with the simulator. A session uses half of the link's capacity, and bursts of
-/// other traffic exceed the other half.
+/// Compares the ECN marks of a live run with those of a simulated run. A session uses half of the link's capacity.
+/// During the bursts of another flow, both flows together exceed the capacity.
 #[test]
 #[ignore = "real time: 25 s"]
 fn queues_mark_the_same_live_as_simulated() {
@@ -404,8 +404,8 @@ fn queues_mark_the_same_live_as_simulated() {
     });
 }
 
-/// Runs the scenario with this discipline and this ECN field in the simulator, on loopback and in namespaces, and
-/// compares the shares of marked packets.
+/// Runs a scenario with the queue discipline `aqm` and the ECN field `ecn` in the simulator, on loopback and in
+/// namespaces. Compares the shares of marked packets.
 #[expect(clippy::print_stdout, reason = "what was measured is of interest, and why a part was skipped")]
 fn compare_marks(aqm: &str, ecn: &str) {
     let text = format!(

@@ -62,7 +62,7 @@ fn a_run_that_is_stopped_ends_at_once_and_says_so() {
     let stop = Stop::default();
     let execution = Execution { threads: Some(2), stop: stop.clone() };
     let ended = simulate_many(&long, (1, 1), execution.clone(), |_| (), &|share| {
-        // The rest of the run must take long enough for the stop to take effect.
+        // After the first call, `stop` must end the run before a tenth of the run is simulated.
         assert!(share < 0.1, "it went on to {share}");
         stop.stop();
     });

@@ -42,9 +42,9 @@ fn fixed_rates_are_bad_where_they_do_not_fit_and_good_where_they_do() {
             assert!(!run.is_bad(), "{}: {:?}", run.path, run.faults);
             found[0] += 1;
         } else if (1.5..2.0).contains(&load) && run.queue_s > 0.3 {
-            // Other overloaded paths are not checked, because they may have no standing queue. If the queue's limit is
-            // at most 0.3 s, the queueing delay may fall below the target between two frames. If the load is at least
-            // twice the capacity, a circuit breaker stops flows.
+            // Other overloaded paths are not checked, because they may have no standing queue. For example, if the
+            // queue's limit is at most 0.3 s, the queueing delay may fall below the target between two frames. If the
+            // load is at least twice the capacity, a circuit breaker stops flows.
             assert!(run.faults.iter().any(|fault| fault.kind() == "standing-queue"), "{}: {:?}", run.path, run.faults);
             found[1] += 1;
         }

@@ -174,7 +174,7 @@ fn what_is_wrong_is_named_with_line_key_value_and_remedy() {
     }
 }
 
-/// If this test fails, an interval of zero is accepted, with which the simulator would never advance.
+/// If this test fails, an interval of zero is accepted. The simulator's time would never advance with such an interval.
 #[test]
 fn a_bandwidth_known_every_no_time_is_refused_where_it_stands() {
     let tcp = |interval: &str| {

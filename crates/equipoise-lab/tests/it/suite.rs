@@ -1,4 +1,4 @@
-//! Tests of the cases of RFC 8867, compared with the tables of the RFC, and of the results of a suite.
+//! Compares the cases of the suite with the tables of RFC 8867, and tests the results of a suite.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};

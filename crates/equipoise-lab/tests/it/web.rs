@@ -46,9 +46,9 @@ fn ten_flows_offer_the_load_of_both_readings_on_a_path_that_is_wide_enough() {
         let (flow, found) = (&run.flows[0], web(&run.flows[0]));
         assert!(load.contains(&goodput(flow)), "{connections}: {} Mbit/s", goodput(flow));
         assert!(on.contains(&found.on_share.expect("it lasted")), "{connections}: {found:?}");
-        // The initial window is 10 segments. They cause five acknowledgements, and each acknowledgement lets three more
-        // segments leave. Therefore a fetch of up to 25 segments takes 2.5 round trips of 100 ms, including the
-        // handshake. A fetch of up to 35 segments takes 3.5 round trips.
+        // The initial window is 10 segments. These segments cause five acknowledgements, and each acknowledgement lets
+        // three more segments leave. Therefore a fetch of up to 25 segments takes 2.5 round trips of 100 ms, including
+        // the handshake. A fetch of 26 to 35 segments takes 3.5 round trips.
         let (p50, p95) = (found.time.p50_s.expect("times"), found.time.p95_s.expect("times"));
         assert!((0.34..0.36).contains(&p50) && (p50..0.36).contains(&p95), "{found:?}");
         let (short, of_25) = ((0.35 - found.time.mean_s.expect("times")) / 0.1, (25.0 * 1460.0 - 30e3) / 20e3);

@@ -238,8 +238,7 @@ mod tests {
         assert_eq!(samples.try_iter().count(), SAMPLES);
     }
 
-    /// If this test fails, packets of the socket that is read first overtake packets of other sockets that arrived
-    /// earlier.
+    /// If this test fails, packets from the socket that is read first overtake earlier packets from other sockets.
     #[test]
     fn packets_of_several_sockets_enter_in_the_order_of_their_arrival() {
         let mut direction = direction();

@@ -30,7 +30,8 @@ pub struct Punctuality {
 
 /// Measures the lateness of all packets, and the lateness of the packets in windows in which the machine did not stall.
 ///
-/// A window is evaluated one window later, so that the watchdog has recorded all stalls in it by then.
+/// A window is evaluated after the next window has ended. At that time, the watchdog has recorded all stalls of the
+/// evaluated window.
 #[derive(Debug)]
 pub(super) struct PunctualityMeter {
     all: LatenessMeter,

@@ -358,8 +358,8 @@ impl DtlsSrtp {
             return self.on_failure(now, failure);
         }
         if asked && !half.association.awaits_cookie() {
-            // The peer has returned the cookie, so it receives at this address. Earlier handshakes from this address
-            // for which a cookie was returned are abandoned.
+            // The peer has returned the cookie. This proves that it receives datagrams at this address. It replaces
+            // other handshakes from this address that have also returned a cookie.
             let half = self.half.remove(at);
             self.half.retain(|other| other.from != half.from || other.association.awaits_cookie());
             self.make_room(MOST_PROVED, |half| !half.association.awaits_cookie());

@@ -23,7 +23,8 @@ pub enum ProtectError {
     #[error("this is not an RTP or RTCP packet")]
     Malformed,
     /// The packet's sequence number was used with these keys, or may have been used. Two packets with the same number
-    /// would reveal the XOR of their contents (RFC 3711, Sec. 9.1), and with AES-GCM also the authentication key.
+    /// would reveal the XOR of their contents (RFC 3711, Sec. 9.1). With AES-GCM, the two packets would also reveal the
+    /// authentication key.
     #[error(
         "packet {sequence} of source {ssrc:#010x} was protected before; a retransmission needs its own source (RFC 4588)"
     )]
@@ -52,7 +53,7 @@ pub(super) struct Srtp {
     inward: HashMap<u32, Inward>,
 }
 
-/// The state for packets that this endpoint sends, for one source.
+/// The state for the packets that this endpoint sends with one SSRC.
 struct Outward {
     context: Context,
     /// The sequence numbers that were already used.
@@ -61,7 +62,7 @@ struct Outward {
     reports: u32,
 }
 
-/// The state for packets that this endpoint receives, for one source.
+/// The state for the packets that this endpoint receives with one SSRC.
 struct Inward {
     context: Context,
     /// The replay window of received sequence numbers. The replay window of the SRTP library is not used, because it

@@ -25,8 +25,8 @@ pub struct LoadProbe {
 }
 
 impl LoadProbe {
-    /// Measures the load of all `links`. `origin` is time zero of the links' capacities over time, and the start of the
-    /// first measurement.
+    /// Creates a probe of all `links`. The links' capacities may vary over time; they are given for the time since
+    /// `origin`. The first measurement begins at `origin`.
     pub(super) fn new(origin: Time, links: Vec<Capacity>) -> Self {
         let offered = links.iter().map(|_| AtomicU64::new(0)).collect();
         let seen = (0..links.len()).map(|link| (link, 0)).collect();
@@ -38,7 +38,7 @@ impl LoadProbe {
         self.offered.clone()
     }
 
-    /// A probe of only the links with the numbers `links`.
+    /// Returns a probe that measures only the links with the numbers `links`.
     pub(super) fn along(&self, links: &[usize]) -> Self {
         let seen = links.iter().map(|&link| (link, 0)).collect();
         Self { links: self.links.clone(), offered: self.offered.clone(), seen, ..*self }

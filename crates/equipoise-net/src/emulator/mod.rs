@@ -55,12 +55,13 @@ pub struct EmulatorConfig {
 pub struct Route {
     /// Numbers of the links from the sender to the receiver, in the order in which packets pass them.
     pub forward: Vec<usize>,
-    /// Numbers of the links from the receiver to the sender; empty for a path without delay.
+    /// Numbers of the links from the receiver to the sender, in the order in which packets pass them. If the list is
+    /// empty, the emulator forwards packets from the receiver without delay.
     pub backward: Vec<usize>,
     /// Protocol of the flow. On the loopback interface, only UDP is possible.
     pub protocol: Protocol,
     /// The sender's address. On the loopback interface, the forward links carry only packets from this address. In a
-    /// test bed, only the port of this address counts. Port 0 in `sender` or in `receiver` then means any port.
+    /// test bed, only the port of this address counts, and port 0 in `sender` or in `receiver` means any port.
     pub sender: SocketAddr,
     /// The receiver's address. On the loopback interface, the reverse links carry only packets from this address.
     pub receiver: SocketAddr,

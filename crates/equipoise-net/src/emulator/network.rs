@@ -197,7 +197,7 @@ impl Network {
         });
     }
 
-    /// Stores the buffers of packets that a link has lost or dropped, for reuse.
+    /// Stores the buffers of the packets that a link has lost or dropped. Later packets reuse these buffers.
     fn reclaim(&mut self, link: usize) {
         while let Some(lost) = self.links.get_mut(link).and_then(Pipe::discarded) {
             self.recycle(lost.packet);

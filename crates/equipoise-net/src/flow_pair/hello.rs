@@ -39,7 +39,7 @@ impl From<&PairConfig> for Link {
     }
 }
 
-/// The open TCP and UDP flows to a receiver that has sent its first message (hello).
+/// The TCP connection and the UDP socket to a receiver that has sent its first message (hello).
 #[derive(Debug)]
 pub(super) struct Opened {
     pub(super) stream: TcpStream,
@@ -89,7 +89,8 @@ pub(super) fn keep_alive(stream: &TcpStream) {
     let _ = SockRef::from(stream).set_tcp_keepalive(&how);
 }
 
-/// How many bytes longer the IP header of a datagram to `peer` is than an IPv4 header: 20 for IPv6 (RFC 8200, Sec. 3).
+/// Returns the size of the IP header of a datagram to `peer`, minus the size of an IPv4 header, in bytes: 20 for IPv6
+/// (RFC 8200, Sec. 3), 0 for IPv4.
 pub(super) const fn overhead(peer: SocketAddr) -> u64 {
     if peer.ip().to_canonical().is_ipv6() { 20 } else { 0 }
 }

@@ -154,7 +154,8 @@ impl Door {
                     return Err(failed("accept")(source));
                 }
                 Err(_) => {
-                    // The system has no descriptors or memory now. When other flows end, they may release some.
+                    // Probably the system has too few descriptors or too little memory. They may become free when other
+                    // flows end, so accepting is tried again later.
                     self.clock.sleep_until(self.clock.now() + STOP_CHECK);
                     break;
                 }

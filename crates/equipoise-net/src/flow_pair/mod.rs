@@ -1,5 +1,5 @@
-//! Flow pairs between hosts: application data units (ADUs) are sent alternately over TCP and RTP. The rate is measured
-//! by TCP.
+//! Flow pairs between hosts: application data units (ADUs) are sent alternately over TCP and RTP. The rate of RTP is
+//! based on the rate that was measured with TCP.
 //!
 //! ```no_run
 //! use equipoise_net::flow_pair::{PairConfig, PairListener, PairSender};
@@ -30,7 +30,8 @@
 //! used.
 //!
 //! The host's kernel provides TCP. The number of bytes that TCP has not sent is limited with `TCP_NOTSENT_LOWAT`, and
-//! acknowledgements are read from the kernel's connection state. [`PairState`] shows what the host permits.
+//! acknowledgements are read from the kernel's connection state. [`PairState`] shows how the host lets the sender
+//! control TCP's congestion window.
 
 mod adu;
 mod connection;
@@ -67,7 +68,7 @@ pub struct PairConfig {
     pub tpba: TpbaConfig,
     /// The control law of the rate in running periods, in which RTP sends.
     pub running: RunningConfig,
-    /// Maximum size of RTP's IP packets, including headers.
+    /// Maximum size of the IP packets that carry RTP, including headers.
     pub packet_size: Size,
     /// Time between two requests for an RTCP receiver report.
     pub report_interval: Span,

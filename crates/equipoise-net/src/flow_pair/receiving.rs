@@ -100,8 +100,8 @@ impl<O: Observer> Receiving<O> {
             if stop.load(Ordering::Relaxed) || self.queue.as_ref().is_some_and(mpsc::Sender::is_closed) {
                 return self.handle(self.now(), Input::Stop);
             }
-            // Datagrams are handled first, with their arrival times. Otherwise, after a short stall of the host,
-            // datagrams that arrived in time would count as late.
+            // Waiting datagrams are handled before the timer, with their arrival times. Otherwise, after a stall of the
+            // host, the timer could expire first, and datagrams that arrived in time would count as late.
             if self.take_datagrams()? {
                 self.take_stream()?;
             }

@@ -65,8 +65,8 @@ pub(crate) enum Step<'a> {
 /// UDP and IPv6, and the IP packet is still smaller than 1280 bytes.
 const LARGEST: usize = 1120;
 /// `FIRST_PAUSE`: time after which unanswered handshake messages are sent again. Each further pause is twice as long,
-/// up to `LONGEST_PAUSE`. Our choice: the user waits, so the pauses are short even if a third of all packets is lost.
-/// The messages fill one or two datagrams, so they cannot congest a path.
+/// up to `LONGEST_PAUSE`. Our choice: the user waits for the handshake. With short pauses, the handshake is short even
+/// if a third of all packets is lost. The messages fill one or two datagrams, so they cannot congest a path.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Span = Span::from_millis(400);
 const RETRIES: usize = 30;
@@ -97,7 +97,7 @@ fn config(with: With) -> Arc<Config> {
 }
 
 impl Association {
-    /// One endpoint of an association between two hosts with Equipoise, which starts at `now`.
+    /// One endpoint of an association that starts at `now`. Both hosts use Equipoise.
     pub(crate) fn new(role: Role, identity: &Identity, now: Time) -> Self {
         Self::with(With::Ours, role, identity, now)
     }
@@ -236,7 +236,7 @@ impl Association {
     }
 
     fn set_alarm(&mut self, at: StdInstant) {
-        // A datagram or a call before the timer expires must not postpone the timer.
+        // Only a new `at` sets the timer. Otherwise, every datagram or call before the expiry could postpone the timer.
         if self.awaits_cookie {
             self.wake = self.began + PATIENCE;
         } else if self.alarm != Some(at) {

@@ -73,9 +73,10 @@ pub(crate) enum Visit {
     Opened { open: Open, from: SocketAddr, keys: Keys },
 }
 
-/// `MOST`: maximum number of handshakes in total. `MOST_OF_SOURCE`: maximum number of handshakes for one SSRC. Our
-/// choice: an attacker who replays recorded Open messages rarely reaches these limits, because cookies soon expire.
+/// Maximum number of handshakes at the same time. Our choice: an attacker who replays recorded Open messages rarely
+/// reaches this limit, because the cookies in the messages soon expire.
 const MOST: usize = 256;
+/// Maximum number of handshakes at the same time for one SSRC. Our choice, as for `MOST`.
 const MOST_OF_SOURCE: usize = 8;
 /// How long a handshake is stored.
 const PATIENCE: Span = Span::from_secs(10);

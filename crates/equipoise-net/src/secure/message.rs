@@ -167,7 +167,7 @@ pub(crate) fn other_version(datagram: &[u8]) -> Option<u8> {
 }
 
 impl<'a> Message<'a> {
-    /// Encodes the message. If there is a key, the authentication code is computed with it.
+    /// Encodes the message. The authentication code is computed with `key`; without a key, it is zeros.
     pub(crate) fn encode(&self, key: Option<&hmac::Key>) -> Vec<u8> {
         let mut out = vec![0; HEAD];
         let mut put = |at: usize, bytes: &[u8]| out[at..at + bytes.len()].copy_from_slice(bytes);

@@ -1,5 +1,5 @@
-//! The sender's part of the exchange that opens a session, without socket or clock. The receiver's part is in
-//! [`door`](super::door).
+//! The sender's part of the exchange that opens a session. The receiver's part is in [`door`](super::door). This module
+//! uses neither a socket nor a clock.
 
 use std::collections::VecDeque;
 
@@ -85,7 +85,7 @@ struct Asking {
     cookie: Option<Nonce>,
     next: Time,
     pause: Span,
-    /// Whether this path has already answered a Retry message at once.
+    /// Whether a Retry message on this path was already answered without a pause.
     was_prompt: bool,
 }
 
@@ -350,7 +350,8 @@ impl Opening {
         self.ask_for_word(now);
     }
 
-    /// Requests the Accept message again if the next request is due, because the Accept message may have been lost.
+    /// The Accept message may have been lost. Therefore this method requests the message again when the next request is
+    /// due. After the time limit for the message, the opening starts again from the beginning.
     fn ask_for_word(&mut self, now: Time) {
         let State::Agreed(agreed) = &mut self.state else { return };
         if now >= agreed.until {

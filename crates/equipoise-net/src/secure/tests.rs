@@ -206,8 +206,8 @@ fn both_ends_have_the_same_keys_and_know_it_three_round_trips_after_the_first_wo
     let [sender, receiver] = [&ends.sender, &ends.receiver].map(|end| end.as_ref().map(|(at, _)| *at));
     assert!(receiver < sender, "media leaves when the receiver has the keys, and not before");
     assert!(ends.refused.is_none());
-    // A second session has other keys, although the shared key is the same. Therefore an attacker who learns the shared
-    // key later cannot decrypt recorded packets.
+    // A second session with the same shared key must have other keys. If the shared key alone determined the keys, an
+    // attacker who learns the shared key later could decrypt recorded packets.
     let mut later = Ends::new(asked(Some(key()), false), Some(key()), 1, straight);
     later.run(Span::from_secs(2));
     let (Some((_, Some(first))), Some((_, Some(second)))) = (&ends.sender, &later.sender) else { panic!("both open") };

@@ -142,7 +142,7 @@ impl Wanted {
     }
 
     /// Encodes the request: three rates in bit/s (minimum, start, maximum), packet size in bytes, report interval in
-    /// ms, ECN field, three zeros.
+    /// ms, ECN field, three zero bytes.
     pub(crate) fn encode(&self) -> [u8; Self::LENGTH] {
         let mut out = [0; Self::LENGTH];
         let mut put = |at: usize, bytes: &[u8]| out[at..at + bytes.len()].copy_from_slice(bytes);

@@ -33,8 +33,8 @@ impl KeyFrames {
     }
 
     /// Requests a key frame from the sender of the session with this SSRC ([`Session::ssrc`](crate::Session::ssrc)).
-    /// The request is sent at once, but at the earliest 0.3 s after the previous request to the same sender. If no
-    /// session has this SSRC, the request is ignored.
+    /// If a request was sent to the same sender less than 0.3 s ago, the new request waits until 0.3 s have passed.
+    /// Otherwise, it is sent at once. If no session has this SSRC, the request is ignored.
     pub fn request(&self, ssrc: u32, request: KeyFrameRequest) {
         let mut wanted = self.wanted();
         if wanted.len() < MOST || wanted.contains_key(&ssrc) {

@@ -65,8 +65,8 @@ impl Controller for Steady {
         self.0.allowance()
     }
 
-    /// A hundredth of the constant rate. Our choice: each report allows up to twice the delivery rate that it shows, so
-    /// seven reports restore the full rate.
+    /// Returns a hundredth of the constant rate. Our choice: each report allows up to twice the delivery rate that the
+    /// report shows. So the rate can rise from a hundredth to the full rate within seven reports, because 2⁷ is 128.
     fn lowest_rate(&self) -> Rate {
         self.0.allowance().rate.map_or(Rate::ZERO, |rate| Rate::from_bps((rate.as_bps() / 100).max(1)))
     }

@@ -24,8 +24,8 @@ sockopt_impl!(
 pub(crate) struct ReceiveWindow(pub(crate) Option<Size>);
 
 impl ReceiveWindow {
-    /// Limits the window of a connection again, because the kernel replaces the limit when the size of the received
-    /// packets changes. If the packets carry full segments, the kernel's limit is 25 % larger than ours.
+    /// Sets the limit of a connection's window again. The kernel replaces the limit when the size of the received
+    /// packets changes. For packets with full segments, the kernel's new limit is 25 % larger than the limit set here.
     pub(crate) fn hold(self, connection: &impl AsFd) {
         if let Some(bytes) = self.bytes() {
             // This option was set on the listening socket without an error, so no error is expected here.
@@ -33,8 +33,8 @@ impl ReceiveWindow {
         }
     }
 
-    /// Limits the window of the connections of a listening socket. Their receive buffer has space for this window and
-    /// does not grow.
+    /// Limits the window of the connections of a listening socket. The receive buffer of each connection has space for
+    /// this window, and does not grow.
     fn limit(self, listener: &TcpListener) -> Result<(), NetError> {
         let Some(bytes) = self.bytes() else { return Ok(()) };
         setsockopt(listener, sockopt::RcvBufForce, &(bytes as usize))

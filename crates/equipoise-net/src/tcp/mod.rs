@@ -101,8 +101,8 @@ impl TcpEnds {
 }
 
 impl RunningTcp {
-    /// Whether an application has failed. Without a failure, both applications run until [`stop`](Self::stop), because
-    /// the state is sampled even after the last data.
+    /// Whether the sending or the receiving application has failed. Without a failure, both applications run until
+    /// [`stop`](Self::stop), because the state of the connection is sampled even after the last data.
     pub fn is_finished(&self) -> bool {
         self.near.is_finished() || self.far.is_finished()
     }

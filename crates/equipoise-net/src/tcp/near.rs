@@ -25,7 +25,7 @@ pub(super) static ZEROS: [u8; WRITE] = [0; WRITE];
 /// complete. Our choice: much shorter than any round-trip time of interest.
 pub(super) const TICK: Span = Span::from_millis(1);
 
-/// The socket of the sending application, and its parameters.
+/// The socket of the sending application, and the data of the socket's TCP connection.
 #[derive(Debug)]
 pub(super) struct NearEnd {
     pub(super) socket: Socket,

@@ -20,8 +20,9 @@ use crate::{NetError, Received, Socket, Time};
 /// does not end if the receiver was restarted or an address has changed. If no reports arrive on one of several paths,
 /// this endpoint requests again to join the session on this path.
 ///
-/// If the server sends and no packets arrive, this endpoint requests the session again, so that the server learns a
-/// changed address. A restart of the server ends the session, because the server would send a different stream.
+/// If the server sends and no packets arrive, this endpoint requests the session again. If this endpoint's address has
+/// changed, the server learns the new address from this request. A restart of the server ends the session, because the
+/// server would send a different stream.
 pub(crate) struct Client {
     links: Links,
     peer: SocketAddr,
@@ -67,9 +68,9 @@ impl Client {
     /// Opens the requested session with `peer`. Waits at most `patience` until the session is open.
     ///
     /// # Errors
-    /// [`NetError::NoAnswer`] if no answer opens or refuses the session; [`NetError::Refused`] if the receiver refuses
-    /// the session, even in a message that is not authenticated; [`NetError::OtherVersion`] if the receiver uses
-    /// another protocol version; and the errors of the socket.
+    /// [`NetError::NoAnswer`] if no answer opens or refuses the session. [`NetError::Refused`] if the receiver refuses
+    /// the session; the refusal need not be authenticated. [`NetError::OtherVersion`] if the receiver uses another
+    /// protocol version. The errors of the socket.
     pub(crate) fn open(links: Links, peer: SocketAddr, asked: Asked, patience: Span) -> Result<Self, NetError> {
         let now = links.clock().now();
         let give_up = now + patience;
@@ -135,9 +136,9 @@ impl Client {
         Ok(())
     }
 
-    /// Returns the error of a session that no answer has opened or refused in time. The first cause that applies is
-    /// returned: the kernel refuses to send, an unauthenticated message refuses the session, a message has another
-    /// protocol version, or there is no answer.
+    /// Returns the error for a session that was neither opened nor refused in time. The error names the first cause
+    /// that applies: the kernel refused to send, an unauthenticated message refused the session, a message had another
+    /// protocol version, or no answer arrived.
     fn unanswered(&self, patience: Span) -> NetError {
         let (peer, hints) = (self.peer, self.opening.hints());
         match (self.links.refusal(), hints.refusal, hints.version) {

@@ -99,7 +99,7 @@ impl Links {
         first.filter(|_| refusals.all(|refusal| refusal.is_some()))
     }
 
-    /// The paths that can be used, as reported to the endpoint.
+    /// The paths that were last reported to the endpoint as usable.
     pub(super) fn in_use(&self) -> impl Iterator<Item = PathId> {
         self.each.iter().filter(|link| link.state == State::Up).map(|link| link.id)
     }

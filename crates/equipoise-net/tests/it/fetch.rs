@@ -80,7 +80,8 @@ impl Drop for Way {
     }
 }
 
-/// Opens a session of 400 kbit/s and redirects its relay when media arrives. Returns the error that ends the session.
+/// Opens a session of 400 kbit/s through a relay. After media has arrived, the relay forwards to `elsewhere` instead of
+/// the server; with `None`, the relay forwards nothing. Returns the error that ends the session.
 fn ended_by(idle: Span, elsewhere: Option<SocketAddr>) -> NetError {
     let server = server();
     let way = Way::new(server.address());

@@ -1,6 +1,6 @@
 //! Tests of senders and a server, on the loopback interface.
 
-/// The lock for slow tests, which is shared with the tests of the command-line program.
+/// The lock for slow tests. The tests of the command-line program use the same lock.
 #[expect(dead_code, reason = "none of them needs the machine alone")]
 #[path = "../../../equipoise-cli/tests/it/machine.rs"]
 pub(crate) mod machine;

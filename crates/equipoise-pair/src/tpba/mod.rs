@@ -122,7 +122,8 @@ pub enum TpbaError {
         /// The given interval.
         found: Span,
     },
-    /// The tolerance is so small that no rates would count as steady, or so large that very different rates would.
+    /// The tolerance is not valid. With this tolerance, no rates would count as steady, or very different rates would
+    /// count as steady.
     #[error("the tolerance must be above zero, and as a share at most 1")]
     Tolerance,
     /// The running period would have no length.
@@ -150,7 +151,7 @@ pub enum Period {
     Running,
 }
 
-/// The two periods of a TPBA flow as a pure state machine.
+/// A pure state machine that alternates between the probing period and the running period of a TPBA flow.
 ///
 /// The session reports how much data TCP has acknowledged, and which rate RTP is allowed to use. The session queries
 /// whether the period may [end](Self::is_over). If the period may end, the session waits for the end of an ADU, and

@@ -88,7 +88,7 @@ pub(super) struct Outcome {
     pub(super) throughput_mbps: f64,
     /// Share of lost packets among the packets sent, in %.
     pub(super) lost_percent: f64,
-    /// Largest mean delay of a scheduler period of 5 s, in ms.
+    /// Largest of the mean delays of the scheduler periods, in ms. A scheduler period lasts 5 s.
     pub(super) surge_ms: f64,
     /// For each period, the middle of the period in s, and the mean delay of its packets in ms.
     pub(super) delays: Vec<(f64, f64)>,

@@ -180,9 +180,9 @@ impl State {
         Connection { start_s, directions }
     }
 
-    /// Returns where the capture was made, as seen from one direction. If the handshake was captured, its round-trip
-    /// times decide ([`BESIDE`]). Otherwise, the hop limits decide: if the packets of only one end still have an
-    /// initial hop limit, the capture was made at that end.
+    /// Returns whether the capture was made at the sender or at the receiver of the direction `half`. If the handshake
+    /// was captured, the result follows from its two round-trip times ([`BESIDE`]). Otherwise, it follows from the hop
+    /// limits: if the packets of only one end still have an initial hop limit, the capture was made at that end.
     fn side(&self, half: usize) -> Side {
         let (own, other) = (&self.halves[half], &self.halves[1 - half]);
         if let Some((opener, to_there_ns, to_opener_ns)) = self.handshake.halves() {

@@ -206,7 +206,7 @@ impl<R: Read> Read for Whole<R> {
                 Ok(0) => break,
                 Ok(more) => filled += more,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                // The error is set only here, and only once, so `set` does not fail.
+                // `set` does not fail, because nothing is read after the first error.
                 Err(error) => _ = self.failed.set(error.kind()),
             }
         }

@@ -46,7 +46,7 @@ pub(crate) struct Lab<'a> {
     progress: &'a (dyn Fn(f64) + Sync),
 }
 
-/// A part of a paper: a function that returns its number of runs, and a function that runs it.
+/// A part of a paper: a function that returns the number of runs of the part, and a function that runs the part.
 pub(crate) type Experiment = (fn(&Options) -> u32, fn(&Lab<'_>, &mut Found) -> Result<(), SimError>);
 
 /// Runs parts of a paper in order, each part once. Calls `progress` with the share of the runs that are done.

@@ -11,7 +11,7 @@ use equipoise_lab::statistics::{Estimate, mean_95, share_95};
 
 /// Number of runs of each kind: without and with oscillation. The thesis shows one run of each kind.
 const RUNS: u32 = 40;
-/// Number of runs of each kind, without and with oscillation, for each other interpretation of the thesis.
+/// Number of runs of each kind in each alternative interpretation of the thesis.
 const RUNS_OF_READINGS: u32 = 20;
 /// The part of a run in which timeouts count, in seconds. It begins when the available bandwidth drops at 20 s, and is
 /// long enough for any timeout that the drop causes. Our choice: later timeouts have other causes.
@@ -183,7 +183,7 @@ const NO_WAY_OUT: &str = "A full queue of 1000 packets takes 114 ms; with 20 Mbi
      m = 0.3 strays from there by m / √(2 ε w* / (K τ)) = 17 % (Eq. 17 made linear, time in seconds): 390 packets are three such \
      deviations away.";
 
-/// A note that the claim `FASTER` shows: the range in which the window is when it begins to grow again.
+/// A note that the claim `FASTER` shows: the range of the window at 40 s, when the window begins to grow again.
 const FROM_BELOW: &str =
     "At 40 s the window with m = 0.3 lies anywhere about 240 packets, by m / √(2 ε w* / (K τ)) = 31 %.";
 

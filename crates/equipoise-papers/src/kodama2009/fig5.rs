@@ -15,8 +15,9 @@ use equipoise_lab::statistics::{Estimate, mean_95};
 const RUNS: u32 = 10;
 /// The whole run, as the thesis shows it: its start and end, in seconds.
 pub(super) const WHOLE: (f64, f64) = (0.0, 120.0);
-/// The parts of a run in which 30 Mbit/s, or 50 Mbit/s, are available: their start and end, in seconds.
+/// Start and end of the time in which 30 Mbit/s are available, in seconds.
 const AT_30: (f64, f64) = (40.0, 80.0);
+/// Start and end of the time in which 50 Mbit/s are available, in seconds.
 const AT_50: (f64, f64) = (80.0, 120.0);
 /// 90 % of the goodput at a rate of 50 Mbit/s, in Mbit/s.
 const NEARLY_50: f64 = 0.9 * 50.0 * DATA_SHARE;

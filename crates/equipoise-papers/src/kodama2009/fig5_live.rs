@@ -115,9 +115,10 @@ impl Case {
 }
 
 /// Runs Fig. 5 between network namespaces, in real time. One run of all cases takes 16 minutes, or 100 s in a quick
-/// look. Calls `progress` with the share of the runs that are done. If `stop` is set, returns the results so far.
+/// look. Calls `progress` with the completed share of the runs. If `stop` is set, returns the results so far.
 ///
-/// If the kernel lacks a congestion control, the cases with it have no live runs, and the figure's text says so.
+/// If the kernel lacks a congestion control, the cases that use this congestion control have no live runs, and the
+/// figure's text says so.
 ///
 /// # Errors
 /// [`ExperimentError`] if the system refuses to create namespaces, sockets or threads.

@@ -37,8 +37,9 @@ pub(super) fn mean_window(run: &Run, flow: usize, stretch: Stretch) -> f64 {
     mean_of(run, flow, stretch, |sample| Some(sample.window_segments))
 }
 
-/// Returns Jain's index of the connections' mean windows in a part of the run. The claims use means, because the thesis
-/// calls it unfair if some connections have a very low throughput (Kodama 2009, Sec. 3.1), and throughput is a mean.
+/// Returns Jain's index of the connections' mean windows in a part of the run. The claims use this index of means. The
+/// thesis calls a result unfair if some connections have a very low throughput (Kodama 2009, Sec. 3.1), and throughput
+/// is a mean over time.
 pub(super) fn jain_of_means(run: &Run, flows: impl Iterator<Item = usize>, stretch: Stretch) -> f64 {
     jain(&flows.map(|flow| mean_window(run, flow, stretch)).collect::<Vec<_>>())
 }

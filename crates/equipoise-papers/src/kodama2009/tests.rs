@@ -34,8 +34,8 @@ fn spread_runs_have_seeds_and_places_of_their_own() {
     assert_eq!(places.into_inner(), [0.0, 0.25, 0.5, 0.75]);
 }
 
-/// If 20 Mbit/s are available, a window above 390 packets overfills the buffer. The window is 810 packets at the drop,
-/// so every run without oscillation must lose packets.
+/// After the drop of the available bandwidth to 20 Mbit/s, a window above 390 packets overfills the buffer. Without
+/// self-induced oscillation, the window is 810 packets at the drop, so each of these runs must lose packets.
 #[test]
 fn the_drop_to_20_mbit_overfills_the_queue_without_oscillation() {
     let results = quick(Part::Fig10);
@@ -60,8 +60,8 @@ fn verdict(results: &Results, id: &str) -> Verdict {
     results.claims.iter().find(|claim| claim.id == id).map(|claim| claim.verdict).expect("a claim of this part")
 }
 
-/// Over the long path, Symbiosis must have a higher goodput than Reno. The growth of Symbiosis depends also on the
-/// available bandwidth, and not only on the round-trip time.
+/// Over the long path, Symbiosis must have a higher goodput than Reno. A long round-trip time slows the growth of
+/// Reno's window. The growth of Symbiosis's window depends on the available bandwidth too.
 #[test]
 #[ignore = "long simulations"]
 fn symbiosis_has_more_than_reno_over_the_long_path() {
@@ -114,7 +114,7 @@ fn what_is_beyond_the_thesis_has_numbers_and_no_verdict() {
         assert!(claim.ours.is_some_and(f64::is_finite), "{}", claim.id);
         assert_eq!(claim.verdict, Verdict::TooFewRuns);
     }
-    // CUBIC fills the buffer, so Symbiosis must have less than half of the total goodput.
+    // Next to CUBIC, which fills the buffer, Symbiosis must have less than half of the total goodput.
     let share =
         results.claims.iter().find(|claim| claim.id == "beyond.share_against_cubic").and_then(|claim| claim.ours);
     assert!(share.is_some_and(|share| (0.5..50.0).contains(&share)), "{share:?}");

@@ -124,7 +124,8 @@ impl Row {
         self.mean(|outcome| outcome.delay)
     }
 
-    /// Returns the mean power (Eq. 9), in Mbit/s: the rate of all contents divided by the transmission delay.
+    /// Returns the mean power (Eq. 9), in Mbit/s: the rate of all contents divided by the transmission delay. The
+    /// transmission delay (Eq. 7) is a ratio without a unit.
     pub(super) fn power(&self) -> Mean {
         self.mean(|outcome| outcome.delay.filter(|delay| *delay > 0.0).map(|delay| self.rate_mbps / delay))
     }

@@ -1,6 +1,6 @@
 //! Repeats Tables 1 and 4 with other values of the parameters of TQ that the paper does not state (`k_v`, T and `x_d`),
-//! and with other estimates of the bottleneck queue q. One change is made at a time, and counts as an interpretation of
-//! the table.
+//! and with other estimates of the bottleneck queue q. Each repetition has only one change. It counts as one
+//! interpretation of the table.
 
 use super::outcome::Row;
 use super::rows::{case1, case2};
@@ -14,7 +14,7 @@ use equipoise_lab::sim::SimError;
 pub(super) const ESTIMATED: &str = "q by the adaptive estimator (Eq. 6)";
 const RUNS: u32 = 10;
 
-/// The case of the paper in which the parameters are changed.
+/// A case of the paper that is repeated with changed parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Case {
     One,

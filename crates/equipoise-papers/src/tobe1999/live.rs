@@ -152,7 +152,7 @@ const fn together(visit: Visit) -> (f64, f64) {
     (visit.second.0 + 3.0, visit.second.1)
 }
 
-/// Returns the mean rate of the flow pair, divided by that of the TCP flows, while all flows are active.
+/// Returns the mean rate of the flow pair, divided by the mean rate of a TCP flow, while all flows are active.
 fn share(trace: &Trace, visit: Visit) -> f64 {
     let [first, second, pair] = [0, 1, 2].map(|flow| mean_rate(trace, flow, together(visit)));
     pair / f64::midpoint(first, second)

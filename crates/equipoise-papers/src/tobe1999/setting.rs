@@ -26,7 +26,7 @@ pub(super) const OPEN_WINDOW: u64 = 1 << 20;
 /// flow's index.
 const SEEDS_A_RUN: u64 = 1000;
 
-/// An interpretation of the testbed. The paper does not state the size of TCP's windows and the length of the
+/// An interpretation of the testbed. The paper states neither the size of TCP's window nor the length of the
 /// bottleneck's queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Testbed {

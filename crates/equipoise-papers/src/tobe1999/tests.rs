@@ -12,8 +12,8 @@ fn the_results_do_not_depend_on_the_number_of_threads() {
     assert_eq!(few(&[Part::Table3, Part::Fig3], 1), few(&[Part::Table3, Part::Fig3], 2));
 }
 
-/// If this test fails, the text of a queue length is invalid, and the queue length of the scenario file was silently
-/// used instead.
+/// If this test fails, two interpretations of the testbed are the same scenario. A possible cause is an invalid text of
+/// a queue length: `Testbed::of` then keeps the queue length of the scenario file without an error.
 #[test]
 fn every_reading_of_the_testbed_differs_from_the_others() {
     let scenario = |testbed: Testbed| {

@@ -131,7 +131,7 @@ pub(super) fn planned(options: &Options) -> u32 {
     options.runs(RUNS, 8) * 6 + curves().len() as u32
 }
 
-/// Runs Fig. 10 and 11: the delay and the rate over time with one traffic pattern, and many runs for the claims.
+/// Runs the simulations of Fig. 10 and 11: one run of each curve for the charts, and many runs for the claims.
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let mut drawn = Vec::new();
     for (name, scenario) in curves() {

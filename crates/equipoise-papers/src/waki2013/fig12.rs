@@ -206,8 +206,9 @@ fn figure(rows: &[Row]) -> Figure {
     }
 }
 
-/// Returns a table of how steadily each controller holds its delay, and of the rates. Each value has its median with
-/// the confidence interval, and its mean.
+/// Returns a table with one row for each controller. The columns show how steady the delay is, the rates, and the
+/// number of runaways. For the delay and the rates, the table shows the median with its confidence interval, and the
+/// mean.
 pub(super) fn table(caption: &str, rows: &[Row]) -> Table {
     type Column = (&'static str, fn(&Outcome) -> f64, usize);
     let columns: [Column; 5] = [

@@ -226,7 +226,7 @@ fn in_each_criterion<'a>(over: impl IntoIterator<Item = &'a Row>, under: &Row) -
     cells
 }
 
-/// The ratios of medians that a claim is about, and their text for the note of the claim.
+/// The numbers of one claim, each a ratio of two medians. `words` has the text of each number for the claim's note.
 #[derive(Default)]
 struct Cells {
     estimates: Vec<Estimate>,

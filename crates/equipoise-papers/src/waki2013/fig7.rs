@@ -151,8 +151,8 @@ fn at_rate(base: &Scenario, mbps: f64) -> Scenario {
 
 fn claims(patterns: &[Vec<(f64, f64)>], runs: u32) -> [Claim; 4] {
     let lines: Vec<_> = patterns.iter().filter_map(|pattern| regression(pattern)).collect();
-    // The points of one traffic pattern come from runs with the same cross traffic. Therefore the lines of the patterns
-    // are independent samples, but the points are not.
+    // The points of one traffic pattern are not independent samples, because their runs have the same cross traffic.
+    // The lines of different patterns are independent samples, because each pattern has different cross traffic.
     let by_pattern = mean_95(&lines.iter().map(|line| line.slope.value).collect::<Vec<_>>());
     let slope = regression(&patterns.concat()).zip(by_pattern).map(|(line, spread)| {
         let half = (spread.ci95[1] - spread.ci95[0]) / 2.0;

@@ -252,8 +252,9 @@ fn shared(lab: &Lab<'_>) -> Result<Vec<Vec<String>>, SimError> {
     Ok(rows)
 }
 
-/// Returns the column headings: first the headings in `first`, then the headings in `each` for every way to determine
-/// the coefficient of response b. Headings in `learned` are left out where b is not learned.
+/// Returns the column headings: the headings in `first`, and then, for each entry of [`FORMS`], the headings in `each`.
+/// The entry `FORMS[0]` ("never") means that the coefficient of response b is not learned. For this entry, the headings
+/// that are in `learned` are left out.
 fn heads(first: &[&str], each: &[&str], learned: &[&str]) -> Vec<String> {
     let forms = FORMS.iter().flat_map(|form| {
         let heads = each.iter().filter(move |head| *form != FORMS[0] || !learned.contains(head));

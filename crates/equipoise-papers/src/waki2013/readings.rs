@@ -31,7 +31,7 @@ pub(super) struct Other {
 enum Change {
     /// The session starts at this time of the run.
     Start(&'static str),
-    /// The paper's Mbit/s is another unit: 1 Mbit/s of the session in the paper is `mbps` Mbit/s on the link.
+    /// The paper states the session's rates in another unit: 1 Mbit/s in the paper is `mbps` Mbit/s on the link.
     Unit { mbps: f64 },
     /// In the same session, the other end also sends media of the same kind. The reverse direction has the same
     /// background traffic.

@@ -189,16 +189,17 @@ impl<C> Source<C> {
     }
 }
 
-/// Returns the time at `elapsed_ns` after the origin, rounded to the nearest nanosecond. `elapsed_ns` is not negative,
-/// so adding one half and truncating rounds it.
+/// Returns the time that is `elapsed_ns` after the origin, rounded to the nearest nanosecond. `elapsed_ns` must not be
+/// negative.
 #[inline]
 fn rounded<C>(origin: Instant<C>, elapsed_ns: f64) -> Instant<C> {
     Instant::from_nanos(origin.as_nanos().saturating_add(((elapsed_ns + 0.5) as i64).cast_unsigned()))
 }
 
 impl Segment {
-    /// Returns the end of a gap that begins at `from_ns` and lasts as long as `work` bits take at the source's rate, in
-    /// ns since the origin. `None` if the rate changes before this end, or if the gap never ends.
+    /// Returns the end of a gap between two departures, in ns since the origin. The gap begins at `from_ns`. Its length
+    /// is the time in which the source sends `work` bits at its rate. Returns `None` if the rate changes before the end
+    /// of the gap, or if the gap never ends.
     #[inline]
     fn due(&self, from_ns: f64, work: f64) -> Option<f64> {
         let due_ns = from_ns + work * self.ns_per_bit;

@@ -23,7 +23,8 @@ pub struct VideoError {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum VideoErrorKind {
-    /// The number of columns matches no trace format, or the trace mixes terse and verbose lines.
+    /// The number of columns matches no trace format, or the trace mixes lines of one column (terse) with lines of
+    /// several columns (verbose).
     #[error(
         "{found} columns; a trace has one (bytes), four (number, type, ms, bytes) or six and more (number, ms, type, bits, quality)"
     )]

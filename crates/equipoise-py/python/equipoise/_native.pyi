@@ -138,7 +138,7 @@ class Table:
 
     @property
     def columns(self) -> list[str]:
-        """Names of the columns. The name of a quantity ends with its unit."""
+        """Names of the columns. If a column contains a quantity, the last part of its name is the unit."""
 
     def __len__(self) -> int: ...
     def __getitem__(self, column: str, /) -> list[Any]:

@@ -14,7 +14,7 @@ from ._native import SweepFolder
 _MANIFEST = "sweep.json"
 _PARTS = "parts"
 _ROUND = 8
-"""Number of parts per worker in a round. At the end of a round, workers wait until its last part is complete."""
+"""Number of parts per worker in a round. A worker that has no more parts waits until the round is complete."""
 
 
 def sweep(
@@ -114,8 +114,8 @@ def _spread(
 
 
 def _register_ray() -> None:
-    """Register ray as a backend of joblib. If the caller has not initialised ray, ray uses the cluster in
-    ``RAY_ADDRESS`` or, if this is not set, a cluster on this machine.
+    """Register ray as a backend of joblib, and initialise ray if the caller has not done so. Ray then uses the cluster
+    that the environment variable ``RAY_ADDRESS`` names. If the variable is not set, ray uses a cluster on this machine.
     """
     import ray
     from ray.util.joblib import register_ray

@@ -12,7 +12,7 @@ pub(crate) struct Between {
     /// Round-trip time without queueing delay.
     pub(crate) round_trip: Duration,
     pub(crate) queue: Span,
-    /// Each packet to the server whose number is a multiple of this value is lost; zero if none is lost.
+    /// A packet to the server is lost if the packet's number is a multiple of this value. Zero means no such losses.
     pub(crate) lose_one_in: u64,
     /// Every tenth packet to the server is delayed by this time.
     pub(crate) late: Duration,
@@ -73,7 +73,8 @@ impl Way {
         self.bytes(from_s, to_s, false) as f64 * 8.0 / (to_s - from_s)
     }
 
-    /// Returns the delivery rate of the packets sent between two times in s, in bit/s, counting whole IP packets.
+    /// Considers the packets that were sent from `from_s` to `to_s`. Returns the total size of those that arrived,
+    /// divided by this time, in bit/s. Sizes are those of whole IP packets.
     pub(crate) fn delivered_bps(&self, from_s: f64, to_s: f64) -> f64 {
         self.bytes(from_s, to_s, true) as f64 * 8.0 / (to_s - from_s)
     }

@@ -258,10 +258,10 @@ impl History {
     /// Returns a time on the receiver's clock that is close to the times in the next report. Parsing the report needs
     /// it, because the times in a report wrap.
     ///
-    /// Before the first report, the returned time is `now`, as if the clocks agreed. All times of the receiver may then
-    /// be wrong by the same multiple of the format's wrap time, which is twelve days in transport-wide feedback. An
-    /// [`Instant`] cannot be negative, so a sender's clock that starts with the session should start above the wrap
-    /// time.
+    /// Before the first report, the returned time is `now`, as if the clocks agreed. If the clocks do not agree, all
+    /// arrival times have the same error: a multiple of the format's wrap time. The wrap time is twelve days in
+    /// transport-wide feedback. The error may be negative, but an [`Instant`] cannot be negative. Therefore, a sender's
+    /// clock that starts with the session should start above the wrap time.
     pub fn reference(&self, now: Instant<SenderClock>) -> Instant<ReceiverClock> {
         self.heard.unwrap_or(now.assume_clock())
     }
@@ -277,7 +277,8 @@ impl History {
         self.covered = self.covered.max(end);
     }
 
-    /// Treats the fate of all packets in flight as unknown, because nothing was received for too long.
+    /// Must be called if no feedback was received for too long. The fate of all packets in flight then counts as
+    /// unknown.
     pub fn on_silence(&mut self) {
         let next = self.next();
         self.leap_to(next);
@@ -438,8 +439,9 @@ impl History {
         self.changes.push(PacketReport::new(number, packet.size, packet.departed, fate));
     }
 
-    /// Returns the round-trip time of the newest packet that arrived, among the packets whose state the report at `now`
-    /// changed. `made` is the time at which the receiver made the report, if known. Also updates `heard`.
+    /// Returns a round-trip time from the report that arrived at `now`. Among the packets whose state the report
+    /// changed, the newest packet that arrived is used. `made` is the time at which the receiver made the report, if
+    /// known. Returns `None` if no such packet exists or the times are impossible. Also updates `heard`.
     fn round_trip(&mut self, now: Instant<SenderClock>, made: Option<Instant<ReceiverClock>>) -> Option<Span> {
         let (departed, at) = self.changes.iter().rev().find_map(|packet| match packet.fate {
             Fate::Arrived { at, .. } => Some((packet.departed, at)),

@@ -97,8 +97,8 @@ fn packets_between_two_reports_are_unknown_until_the_missing_report_comes() {
     assert_eq!((history.outcome(10), history.in_flight()), (None, Size::from_bytes(2000)));
 }
 
-/// If all packets in flight are lost, the receiver sends no report. If this test fails, the sender's window then stays
-/// full forever.
+/// If all packets in flight are lost, no report arrives. If this test fails, the lost packets fill the sender's window
+/// forever.
 #[test]
 fn what_is_given_up_is_under_way_no_more_and_may_still_be_reported_on() {
     let mut waiting = history(0..10);

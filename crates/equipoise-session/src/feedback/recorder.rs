@@ -98,7 +98,7 @@ impl Recorder {
         recorded
     }
 
-    /// Whether an arrival or a mark has not been reported yet.
+    /// Whether there is an arrival or an ECN mark that no report has contained yet.
     pub fn has_news(&self) -> bool {
         self.span.is_some_and(|span| span.late.is_some() || span.highest >= span.reported)
     }
@@ -115,10 +115,11 @@ impl Recorder {
 
     /// Returns the packets that the next report must cover, up to the highest number.
     ///
-    /// The range starts `overlap` numbers before the end of the last report, so that the loss of one report of at most
-    /// `overlap` packets does no harm. If the state of a still lower number changed, the range starts at that number.
-    /// The range does not start below the lowest number that arrived, and is at most one window long. The caller must
-    /// send the statuses of all these packets, in several feedback packets if they do not fit into one.
+    /// The report repeats the last `overlap` packets of the previous report, so that the loss of one report of at most
+    /// `overlap` packets does no harm. If the state of an even earlier packet has changed since the previous report,
+    /// the report starts at that packet. The report does not start before the lowest number that arrived, and is at
+    /// most one window long. The caller must send the statuses of all these packets, in several feedback packets if
+    /// they do not fit into one.
     pub fn report(&mut self, overlap: u64) -> Stretch<'_> {
         let window = self.window();
         let Some(span) = &mut self.span else { return Stretch { slots: &self.slots, next: 0, end: 0 } };

@@ -7,10 +7,10 @@ use rand_core::{Rng, SeedableRng};
 /// acknowledge packets that it has not received. It cannot know which numbers were never sent, and
 /// [`History`](super::History) rejects a report that acknowledges one of them.
 ///
-/// Our reading: the RFC states neither how often nor when a sender skips numbers. Here the number of packets between
-/// two skipped numbers is drawn uniformly from 1 to 2 · `mean` − 1. An honest receiver reports a skipped number as not
-/// received, and the history does not count it as lost. An RTP receiver counts a skipped RTP sequence number as a loss.
-/// A skipped transport-wide number does no harm.
+/// Our choice: the RFC states neither how often nor when a sender skips numbers. Here the number of packets between two
+/// skipped numbers is drawn uniformly from 1 to 2 · `mean` − 1. An honest receiver reports a skipped number as not
+/// received, but [`History`](super::History) does not count it as a loss. Only transport-wide numbers should be
+/// skipped: for a skipped RTP sequence number, the statistics of an RTP receiver would show a loss.
 #[derive(Debug)]
 pub struct Traps {
     random: ChaCha12Rng,

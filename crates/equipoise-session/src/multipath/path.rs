@@ -40,15 +40,16 @@ pub(super) struct Path {
     heard: Instant<SenderClock>,
     /// When measurements of the path last restarted. Answers to earlier requests are not used as measurements.
     begun: Instant<SenderClock>,
-    /// Whether a request that was sent at the end of the last period, or later, has been answered by a report on the
-    /// path. After each period, the total rate is divided again among the paths.
+    /// Whether a report about the path has answered a request that was sent since the last period ended. When all live
+    /// paths have such a report, the total rate is divided again among the paths.
     pub(super) has_told: bool,
     /// Transmission time of the data that was sent on the path in this period, at the path's share of the total rate.
     served: Span,
     /// Number of the next packet on the path; the packet's header carries the lower 16 bits of this number.
     next_number: u64,
     pub(super) counts: Counts,
-    /// Statistics from reports on the path in this period: delays in `pool`, all others in `told`.
+    /// Statistics from the reports on the path in this period. `pool` contains the delay statistics, and `told`
+    /// contains the other statistics.
     pool: PeriodDelay,
     told: Told,
     copies: VecDeque<Waiting>,

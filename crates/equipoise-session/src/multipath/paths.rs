@@ -128,14 +128,14 @@ impl Paths {
         views
     }
 
-    /// Updates in `views` the rates that the paths' laws allow.
+    /// Writes the present rates of the paths' laws to `views`.
     pub(super) fn refresh(&self, views: &mut [PathView]) {
         for (view, path) in views.iter_mut().zip(self.up()) {
             view.most = path.law().map(Law::rate);
         }
     }
 
-    /// Returns the statistics of the period that ends, from the reports about all paths, and resets them.
+    /// Returns the statistics of the period that ends, from the reports about all paths. Resets these statistics.
     pub(super) fn take_told(&mut self) -> AllTold {
         let all: Vec<_> = self.up_mut().map(Path::take_told).collect();
         let proof = all.iter().fold(Proof::default(), |proof, told| proof.beside(told.proof));

@@ -19,20 +19,23 @@ use equipoise::units::{Instant, ReceiverClock, SenderClock, Size, Span};
 /// The receiving end of a session over several paths. It measures each path, answers requests on each path, and
 /// delivers each packet once, by default in sending order.
 ///
-/// A packet that arrives on two paths counts for both of them, but is delivered once. A missing packet may still arrive
-/// on a slower path; the receiver waits for it for at most [`ReorderConfig::hold`](crate::rtp::ReorderConfig::hold).
-/// This time should therefore be longer than the difference of the paths' delays.
+/// A packet that arrives on two paths counts for both paths, but is delivered once. A missing packet may still arrive
+/// on a slower path. The receiver waits for the packet for at most
+/// [`ReorderConfig::hold`](crate::rtp::ReorderConfig::hold). Therefore this time should be longer than the difference
+/// of the paths' delays.
 ///
-/// With per-packet reports, each sub-flow has its own [`Reporter`], whose reports are sent on the path on which the
+/// With per-packet reports, each sub-flow has its own [`Reporter`]. Its reports are sent on the path on which the
 /// newest packet of the sub-flow arrived.
 ///
-/// With each answer about one path, the receiver also sends a report about each other path on which anything arrived
-/// since the last report about that path. All these reports are sent on the path of the request. So the sender hears
-/// about a path even if all reports that are sent on that path are lost.
+/// A request asks for a report about one path. In addition to this report, the receiver sends a report about each other
+/// path on which anything arrived since the last report about that path. All these reports are sent on the path of the
+/// request. Therefore the sender gets reports about a path even if all reports that are sent on this path are lost.
 ///
-/// Each request states a time, and the delays in its answer are those of the packets sent after that time. The sender
-/// chooses the time, because only the sender knows when its rates took effect. The receiver report in a regular RTCP
-/// compound covers all paths together and is for other RTP tools; it contains no measured jitter.
+/// Each request states a time. The delays in the report are those of the packets sent after this time. The sender
+/// chooses the time, because only the sender knows when its rates took effect.
+///
+/// The receiver report in a regular RTCP compound is for other RTP tools. It covers all paths together, and contains no
+/// measured jitter.
 pub struct Receiver {
     config: ReceiverConfig,
     timeline: Timeline,

@@ -86,8 +86,8 @@ impl Sender {
     pub const PROVIDES_PER_PATH: Needs = Law::PROVIDES;
     /// Time between two divisions of the total rate among the paths, as in the paper (Asvarujanon 2014, Sec. 4.3).
     pub const PERIOD: Span = Span::from_secs(5);
-    /// If no path reports for this time in seconds, media stops (RFC 8083, Sec. 4.1). If the period between two
-    /// divisions of the rate is longer than 5 s, media stops if no path reports for three periods.
+    /// Media stops if no report about any path arrives within this time, in seconds (RFC 8083, Sec. 4.1). If three
+    /// periods between divisions of the rate are longer than this time, media stops after three periods instead.
     pub const CIRCUIT_S: i64 = Breakers::SECONDS;
 
     /// Creates a sender that has no paths yet and starts at `config.start`. `total` decides on the total rate. After
@@ -213,8 +213,8 @@ impl Sender {
         self.closing.map(|closing| closing + self.config.report_interval)
     }
 
-    /// Requests a report on the path at index `at`, if a request is due, or if `ends` says that a period ends. Returns
-    /// whether the path has just died.
+    /// Requests a report on the path at index `at` if the path is up, and if a request is due or `ends` is true. `ends`
+    /// says whether a period ends. Returns whether the path has just died.
     fn ask_if_due(&mut self, now: Instant<SenderClock>, at: usize, ends: bool) -> bool {
         let interval = self.config.report_interval;
         let is_due = |path: &&mut Path| path.is_up && (ends || now >= path.exchange.due());
@@ -307,7 +307,8 @@ impl Sender {
         }
     }
 
-    /// If a circuit breaker has tripped, applies the trip. Does not divide a reduced rate among the paths.
+    /// If a circuit breaker has tripped, reports this as an event. If the trip demands a tenth of the rate, also
+    /// reduces the rate, but does not yet divide the reduced rate among the paths.
     fn note(&mut self, trip: Option<Trip>) {
         self.outbox.about(None);
         match trip {

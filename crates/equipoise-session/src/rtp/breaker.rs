@@ -58,7 +58,7 @@ pub(crate) struct Breakers {
     heard: Instant<SenderClock>,
     /// Number of consecutive reports that state that no media arrived.
     without_media: u32,
-    /// What the last reports state, for the congestion breaker.
+    /// Packets sent and packets arrived according to the last reports. The congestion breaker uses these values.
     window: VecDeque<Proof>,
     /// Whether the rate was reduced to a tenth and has not fully recovered since.
     was_cut: bool,
@@ -122,7 +122,7 @@ impl Breakers {
         self.stopped.is_some()
     }
 
-    /// Trips if, at `now`, no report has arrived for too long.
+    /// Trips the breaker [`Breaker::Reports`] if too much time has passed at `now` since the last report.
     pub(crate) fn check(&mut self, now: Instant<SenderClock>) -> Option<Trip> {
         let limit = Span::from_secs(Self::SECONDS).max(self.report_interval * 3);
         (self.act && !self.has_stopped() && now - self.heard > limit).then(|| self.stop(now, Breaker::Reports))
@@ -159,7 +159,7 @@ impl Breakers {
         let begins = self.stopped.is_some_and(|it| it.answers >= Self::ANSWERS && now >= it.until);
         if begins {
             self.stopped = None;
-            // Media restarts at the lowest rate, so earlier reports say nothing about it.
+            // Media restarts at the lowest rate. Reports on media at earlier rates say nothing about the new media.
             self.window.clear();
             self.without_media = 0;
         }
@@ -228,9 +228,9 @@ impl Breakers {
         if self.window.len() < reports || gap > self.report_interval.max(round_trip) {
             return false;
         }
-        // Our reading: the loss is computed from the totals of all packets in the window, although the RFC weights the
-        // reports by time. So a packet that arrives after the report on its interval does not count as lost, because a
-        // later report counts it as arrived.
+        // Our choice: the loss is computed from the totals of all packets in the window. In the RFC, the loss in each
+        // report is weighted by time. A packet may arrive after the report on its interval. A later report then counts
+        // this packet as arrived, so the packet does not count as lost in the totals.
         let whole = self.window.iter().fold(Proof::default(), |whole, it| whole.and(*it));
         let tcp = tcp_throughput_bps(self.packet, round_trip, whole.fraction_lost());
         whole.sent_size.over(whole.sending).is_some_and(|rate| rate.as_bps_f64() > Self::TIMES_TCP * tcp)
@@ -313,7 +313,8 @@ mod tests {
         let mut tripped = breakers();
         assert_eq!(first_trip(&mut tripped, (2510, 2359), 20), Some((3, Trip::Tenth)));
         assert_eq!(first_trip(&mut tripped, (2510, 2359), 20), Some((3, Trip::Stop(Breaker::Congestion))));
-        // 10 round trips of 2 s are longer than the maximum window of 15 s, so the window has 15 reports.
+        // 10 round trips of 2 s are longer than the maximum window of 15 s, so the window is 15 s long. There is one
+        // report per second, so the window has 15 reports.
         assert_eq!(first_trip(&mut breakers(), (2510, 251), 2000).map(|(second, _)| second), Some(15));
     }
 

@@ -108,8 +108,9 @@ fn entry(name: &str) -> &'static Entry {
     find(name).expect("in the catalogue")
 }
 
-/// Per-packet laws, and interval laws through the adapter [`Intervals`](equipoise::control::adapt::Intervals), must use
-/// at least 60 % of a link of 2 Mbit/s (some laws 20 %) and not exceed its rate.
+/// Tests per-packet laws, and interval laws through the adapter [`Intervals`](equipoise::control::adapt::Intervals).
+/// With each law, media must arrive at a rate of at least 60 % of the link's 2 Mbit/s (LDA, AIMD and RAP: 20 %), and
+/// the rate must not exceed 101 %.
 #[test]
 fn every_law_fills_a_link_by_either_format() {
     let provided = config(Format::TransportWide).provides();
@@ -159,8 +160,8 @@ fn packets_of_lost_and_late_reports_are_unknown_and_not_lost() {
             _ => sum,
         });
         let sent = told.count(|event| matches!(event, Event::MediaReceived { .. })) as u64;
-        // Reports of RFC 8888 repeat the last packets of the previous report, so almost all packets are reported
-        // although reports are lost. Transport-wide reports repeat no packets.
+        // An RFC 8888 report covers the last packets of the previous report again. Therefore almost all packets are
+        // reported, although some reports are lost. A transport-wide report does not cover packets again.
         let enough = match format {
             Format::CongestionFeedback => counted.0 > sent / 20 * 19,
             Format::TransportWide => counted.0 > sent / 2 && counted.2 > sent / 20,
@@ -201,9 +202,9 @@ fn what_cannot_be_is_refused_with_what_would_be_right() {
     assert!(Sender::new(stream, Box::new(Told::default())).is_ok());
 }
 
-/// The controller's window is four packets, the delay is 100 ms for media and 10 ms for RTCP, and all RTCP packets are
-/// lost from 2 s to 8 s. If the test fails, the window of a law has no effect, or a session stops sending forever after
-/// its reports were lost.
+/// The controller's window is four packets. The delay is 100 ms for media and 10 ms for RTCP. From 2 s to 8 s, all RTCP
+/// packets are lost. If the test fails, the window of a law has no effect, or a session never sends again after a loss
+/// of its reports.
 #[test]
 fn no_more_is_under_way_than_the_window_and_silence_empties_it() {
     for format in FORMATS {
@@ -226,7 +227,7 @@ fn no_more_is_under_way_than_the_window_and_silence_empties_it() {
     }
 }
 
-/// A probe consists of a number of packets that are sent at the probe's rate, or at the allowed rate if that is higher.
+/// The packets of a probe are sent at the probe's rate, or at the allowed rate if the allowed rate is higher.
 #[test]
 fn a_probe_is_sent_at_its_rate_and_within_what_a_session_may_send_unproved() {
     let probe = |packets| Probe::new(7, Rate::from_bps(4_000_000), packets, Size::ZERO);
@@ -351,9 +352,9 @@ fn who_acknowledges_numbers_that_were_left_out_stops_the_media() {
     assert!(sender.is_circuit_broken());
 }
 
-/// Generates the actions of a hostile or faulty receiver: each waits for some time and then sends a report. An action
-/// consists of the time in ms, the first packet number in the report relative to the session's first number, and the
-/// number of packets in the report.
+/// Generates the actions of a hostile or faulty receiver. In each action, the receiver waits and then sends a report.
+/// An action consists of the waiting time in ms, the first packet number in the report relative to the session's first
+/// number, and the number of packets in the report.
 fn mischief() -> impl Strategy<Value = Vec<(u64, u16, u16)>> {
     let begin = prop_oneof![60_000u16..=u16::MAX, 5000u16..40_000];
     proptest::collection::vec((0u64..400, begin, 1u16..60), 1..20)

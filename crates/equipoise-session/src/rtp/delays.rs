@@ -40,8 +40,8 @@ impl DelayReader {
         Self { delays, clock: PathClock::new() }
     }
 
-    /// Whether the receiver selects the packets of an interval by its own estimate of the one-way delay (Waki 2013, Eq.
-    /// 13).
+    /// Whether the receiver uses its estimate of the one-way delay to decide which packets belong to an interval (Waki
+    /// 2013, Eq. 13).
     pub(super) fn receiver_cuts(&self) -> bool {
         self.delays == Delays::Agreed
     }

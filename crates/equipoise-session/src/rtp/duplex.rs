@@ -63,14 +63,14 @@ const RECEIVING_STREAM: u64 = 2;
 ///
 /// Source: RFC 3550, Sec. 6.4. If an endpoint has sent media since its second-last report, its next report is a sender
 /// report (SR). Otherwise, its next report is a receiver report (RR). An SR has a report block if the endpoint received
-/// media. Each direction has its own controller and report interval, as in Waki 2013, Sec. 5.1, and each role checks
-/// received packets as in a one-way session. A request is answered at once. A request and an answer that are due at the
-/// same time share a datagram.
+/// media. Each direction has its own controller and report interval, as in Waki 2013, Sec. 5.1. The [`Sender`] and the
+/// [`Receiver`] check arriving packets as in a one-way session. A request is answered at once. A request and an answer
+/// that are due at the same time share a datagram.
 ///
 /// Our readings: an endpoint that has sent no media for two report intervals requests no report, and its circuit
 /// breaker does not count that time. An answer always has a report block; any other report has a block if media arrived
-/// since the last block. After [`Input::Stop`], media in flight to this endpoint is accepted until the peer's BYE, but
-/// the endpoint sends nothing, and needs a wake-up only to deliver such media.
+/// since the last block. After [`Input::Stop`], the endpoint sends nothing, but accepts media from the peer until the
+/// peer's BYE. The endpoint then needs a wake-up only to deliver such media.
 ///
 /// `C` is this endpoint's clock, both for sending and for receiving.
 pub struct Duplex<C> {
@@ -389,8 +389,8 @@ impl<C> Endpoint for Duplex<C> {
         let regular = regular.map(|at| Wake { at: at.assume_clock(), reason: WakeReason::Report });
         let sending = self.sender.wake().map(|Wake { at, reason }| Wake { at: at.assume_clock(), reason });
         let receiving = self.receiver.wake().map(|Wake { at, reason }| Wake { at: at.assume_clock(), reason });
-        // Of several wake-ups at the same time, the first in this array is returned, so that the driver treats media as
-        // urgent.
+        // If several wake-ups have the same time, `min_by_key` returns the first of them. The sender's wake-up is first
+        // in the array, so that the driver treats media as urgent.
         [sending, receiving, regular].into_iter().flatten().min_by_key(|wake| wake.at)
     }
 

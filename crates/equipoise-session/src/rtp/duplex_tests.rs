@@ -77,8 +77,9 @@ fn a_silent_end_reports_as_a_receiver_and_asks_for_nothing() {
             "2010 far SR1 report",
             "3000 far SR1 request",
             "3010 far SR1 report",
-            // At 4 s the endpoint `far` is still a sender, because it sent media after its request of 2 s. At
-            // 4.01 s it no longer is, because it sent no media after its request of 3 s.
+            // At 4 s, the second-last request of the endpoint `far` is that of 2 s. `far` is still a sender, because
+            // it sent media after that request. At 4.01 s, the second-last request is that of 3 s. `far` is no longer
+            // a sender, because it sent no media after that request.
             "4000 far SR1 request",
             "4010 far RR1 report",
             "5010 far RR1 report",
@@ -135,7 +136,7 @@ fn a_goodbye_of_one_end_ends_both_directions() {
     };
     assert_eq!(ended(0), [(1500, Event::Ended { by_peer: false })]);
     assert_eq!(ended(1), [(1510, Event::Ended { by_peer: true })]);
-    // Packets in flight to the endpoint that left are still received and counted.
+    // The endpoint that ended the session still receives and counts the packets that were in flight to it.
     let [sent, received] = [
         ends.count(1, |event| matches!(event, Event::MediaSent { .. })),
         ends.count(0, |event| matches!(event, Event::MediaReceived { .. })),

@@ -22,7 +22,7 @@ fn bench(drops: fn(&Passing) -> bool) -> TwoEnds<impl FnMut(&Passing) -> Vec<u64
     ends
 }
 
-/// Returns when ECN failed, in ms, and after how many packets.
+/// Returns the time, in ms, and the number of packets of each event [`Event::EcnFailed`].
 fn failures<F>(ends: &TwoEnds<F>) -> Vec<(u64, u64)> {
     let of = |(at, event): &(u64, Event)| match event {
         Event::EcnFailed { packets } => Some((at / MILLI, *packets)),

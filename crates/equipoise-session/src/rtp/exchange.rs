@@ -14,7 +14,7 @@ use equipoise::control::IntervalSummary;
 use equipoise::measure::PlayoutSummary;
 use equipoise::units::{Instant, Rate, SenderClock, Size, Span};
 
-/// The sender's state of the report requests and reports on one path (Waki 2013, Sec. 5.1).
+/// What the sender knows about its report requests and the receiver's reports on one path (Waki 2013, Sec. 5.1).
 #[derive(Debug)]
 pub(crate) struct Exchange {
     interval: Span,
@@ -187,8 +187,8 @@ impl Exchange {
         self.strays = 0;
     }
 
-    /// Returns the number of packets that are newly known to be lost, in the network or in the playout buffer, since
-    /// the last call.
+    /// Returns the number of packets that became known as lost since the last call. A packet that the receiver's
+    /// playout buffer discarded counts as lost.
     pub(crate) const fn take_lost(&mut self) -> u64 {
         self.arrivals.take_news()
     }

@@ -165,8 +165,8 @@ impl FrameQueue {
 }
 
 impl Waiting {
-    /// Returns the description of a frame of this size that was captured at `at`, including the amount of data queued
-    /// before it.
+    /// Describes a frame that was captured at `at`: its size, the amount of data that is queued before it, and how long
+    /// ago the oldest queued frame was captured.
     fn before(&self, size: Size, at: Instant<SenderClock>) -> QueuedFrame {
         let waited = self.frames.front().map_or(Span::ZERO, |oldest| at - oldest.captured);
         QueuedFrame::new(size, Size::from_bytes(self.bytes), waited)

@@ -12,8 +12,8 @@ pub(crate) struct FurtherSource {
     source: Option<(u32, Instant<SenderClock>)>,
 }
 
-/// If no packet of the further source was queued for this time, another source may replace it. This is necessary
-/// because a restarted program chooses a new SSRC.
+/// After this time without a packet of the further source, another source may replace the further source. This is
+/// necessary because a restarted program chooses a new SSRC.
 const FORGOTTEN: Span = Span::from_secs(2);
 
 impl FurtherSource {

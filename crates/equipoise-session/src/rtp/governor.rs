@@ -305,9 +305,9 @@ impl Governor {
         self.cap = Some(proved.max(self.controller.lowest_rate()));
     }
 
-    /// For per-packet laws, returns the delivery rate over the last `PROVED_BY_PACKETS`, or zero if the rate is not
-    /// known. `PROVED_BY_PACKETS` must be short, because per-packet laws may double their rate within a few round
-    /// trips. It can be short, because the reports cover many packets.
+    /// For per-packet laws, returns the delivery rate over the latest reports that together cover the time
+    /// `PROVED_BY_PACKETS`. Returns zero for other laws, or if the reports cover less time. A per-packet law may double
+    /// its rate within a few round trips. The delivery rate over a longer time would be too low while the rate rises.
     fn lately(&self) -> Rate {
         if !self.controller.needs().contains(Needs::PACKETS) {
             return Rate::ZERO;

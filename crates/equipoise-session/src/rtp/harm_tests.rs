@@ -102,8 +102,8 @@ fn what_is_not_adaptive_is_stopped_by_the_breakers() {
             .events
             .iter()
             .filter(|(at, event)| (13 * SECOND..18 * SECOND).contains(at) && matches!(event, Event::MediaSent { .. }));
-        // At the full rate of 1000 packets per second, 5000 packets would be sent in these five seconds. Only a few
-        // packets are sent at the lowest rate, when media restarts for a trial.
+        // At the full rate of 1000 packets per second, the sender would send 5000 packets in these five seconds. The
+        // circuit breaker stops the media. When the media restarts, its rate is the lowest rate.
         assert!(sent.count() < 250, "{name}");
     }
 }

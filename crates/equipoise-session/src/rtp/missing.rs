@@ -14,7 +14,7 @@ use crate::wire::nack::encode_nack;
 const SETTLES: Span = Span::from_millis(5);
 /// Time between two requests for the same packet, if no recent retransmission has shown how long an answer takes.
 const FIRST_RETRY: Span = Span::from_millis(50);
-/// Minimum time between two requests, of any packets.
+/// Minimum time between two requests, even if they are for different packets.
 const SPACING: Span = Span::from_millis(5);
 /// Maximum number of requests for the same packet.
 const TIMES: u8 = 3;
@@ -28,7 +28,7 @@ const ENTRIES: usize = 16;
 /// How long a missing packet stays in the list after the receiver stopped waiting for it. A retransmission in this time
 /// shows the receiver that its requests are too late.
 const LINGERS: Span = Span::from_secs(1);
-/// How long a measured response time is used. The time is limited, because paths change. Its value is our choice.
+/// How long a measured response time is used (our choice). An older measurement is not used, because paths change.
 const BELIEVED: Span = Span::from_secs(10);
 
 /// The missing packets of a stream: those that the receiver still waits for, and those that it gave up less than

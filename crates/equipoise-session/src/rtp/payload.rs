@@ -12,7 +12,8 @@ use equipoise::units::{Instant, Rate, SenderClock, Size, Span};
 /// The kind of payload that a session carries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Payload {
-    /// Zeros that the session generates: load for measurements. By default, as many as the rate allows.
+    /// Zeros that the session generates as load for measurements. By default, the session generates as many zeros as
+    /// the rate allows.
     #[default]
     Generated,
     /// A byte stream, cut into packets as the rate allows. The receiver delivers it in order.
@@ -137,7 +138,7 @@ impl PayloadQueue {
 
     /// Returns the description of the frame that ends with the last queued RTP packet. The frame consists of the
     /// packets at the end of the queue that have the timestamp of this last packet. `further` is the number of bytes in
-    /// other queues, which are sent earlier.
+    /// other queues. These bytes are sent before the frame.
     pub(crate) fn last_frame(&self, now: Instant<SenderClock>, further: usize) -> QueuedFrame {
         let (mut start, mut count, mut timestamp) = (self.bytes.len(), 0, None);
         for piece in self.pieces.iter().rev() {

@@ -57,8 +57,9 @@ fn served<F>(ends: &TwoEnds<F>) -> Vec<f64> {
     buffered.collect()
 }
 
-/// A sender has 1000 packets at 4 Mbit/s, one in ten is lost in the network, and the buffer serves 2 Mbit/s, so the
-/// transfer takes at least 4 s. It takes longer because the control law mistakes the losses for a growing queue.
+/// The content is 1000 packets at 4 Mbit/s. The network loses one packet in ten, and the sender sends lost content
+/// again. The buffer serves 2 Mbit/s, so 1000 packets take at least 4 s. The transfer takes longer, because the control
+/// law mistakes the losses for a growing queue.
 #[test]
 fn a_transfer_is_complete_when_all_has_arrived_however_much_was_lost() {
     let content = Content::constant(mbps(4), PACKET, Span::from_secs(2));

@@ -54,7 +54,8 @@ mod tests {
             }
             packets
         };
-        // The budget per second is 14 600 bytes for the initial window, plus 10 000 bytes for half of the rate.
+        // The budget per second is the initial window of 14 600 bytes, plus 10 000 bytes, which are half of the data
+        // that the rate of 160 kbit/s allows per second. A probe may exceed the budget by a part of its last packet.
         assert_eq!([0, 500, 999, 1000].map(&mut sent_by), [21, 0, 0, 21]);
     }
 }

@@ -5,9 +5,9 @@ use equipoise::units::{Instant, Rate, SenderClock, Size, Span};
 /// How many packets were sent in an interval, and how many arrived according to reports.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Proof {
-    /// Number of packets that were sent, and number of packets that arrived. The second can exceed the first if packets
-    /// of an earlier interval arrive late.
+    /// Number of packets that were sent.
     pub(crate) sent: u64,
+    /// Number of packets that arrived. It can exceed `sent`, because packets of an earlier interval can arrive late.
     pub(crate) arrived: u64,
     /// Total size of the packets that were sent, and of those that arrived.
     pub(crate) sent_size: Size,

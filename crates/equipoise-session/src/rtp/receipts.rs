@@ -1,9 +1,9 @@
 //! Checks that reports come from the receiver of the media: each request asks for the sending time of one random
-//! packet.
+//! packet. Only a peer that received this packet knows its sending time.
 //!
-//! A returned nonce only proves that the peer read the request. A peer that receives requests but no media could still
-//! claim that all media arrives. The sender could also detect such a peer by skipping sequence numbers, but other
-//! receivers would count the skipped numbers as losses.
+//! A random number that the peer copies from the request into its report would only prove that the peer receives the
+//! requests. Such a peer could receive no media and still claim that all media arrives. To skip sequence numbers is no
+//! alternative, because receivers count skipped RTP sequence numbers as losses.
 
 use alloc::boxed::Box;
 
@@ -66,9 +66,9 @@ pub(crate) struct Asked {
 pub(crate) struct Contradiction;
 
 impl Receipts {
-    /// Each receipt decreases `doubt` by the reported loss share plus `BENEFIT`. If the queried packet is missing,
-    /// `doubt` also increases by 1. Because of `BENEFIT`, random deviations do not accumulate. But if the real loss
-    /// share exceeds the reported loss share by less than `BENEFIT`, the false report is not detected.
+    /// Each receipt decreases `doubt` by the sum of the reported loss share and `BENEFIT`. If the queried packet is
+    /// missing, the receipt increases `doubt` by 1. Because of `BENEFIT`, random deviations do not accumulate. A report
+    /// whose loss share is too low by less than `BENEFIT` is not detected as false.
     const BENEFIT: f64 = 0.2;
     /// The reports count as false if `doubt` exceeds this limit. If half of the packets are lost and the reports state
     /// this loss, `doubt` exceeds the limit by chance less than once in 10⁷ receipts.

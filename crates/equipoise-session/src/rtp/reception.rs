@@ -62,8 +62,7 @@ impl Timeline {
         }
         let agrees = self.astray.replace(delay).is_some_and(|last| (delay - last).abs() < SAME_STEP);
         if agrees && self.clocks == Clocks::Apart {
-            // The implausible delays of two consecutive packets agree, so a clock was set, by more than the maximum
-            // plausible delay.
+            // Two consecutive packets have nearly the same implausible delay. Therefore, a clock was set.
             self.map = Some(ClockMap::receiver_ahead(shown));
             self.astray = None;
             return Ok(Timed { sent: ntp.to_instant_near(now.assume_clock()), delay: Span::ZERO, anew: true });

@@ -57,8 +57,8 @@ fn weight(payload: Option<&[u8]>) -> usize {
 #[derive(Debug)]
 pub(crate) struct ReorderBuffer {
     config: ReorderConfig,
-    /// The next sequence number to deliver. `None` at the start, because the first packet that was sent may arrive
-    /// after other packets.
+    /// The next sequence number to deliver. At the start, it is `None`: the first packet that arrives need not be the
+    /// first packet that was sent.
     next: Option<u64>,
     /// Arrival time and payload of the packets after a missing packet, by sequence number. The payload is `None` if it
     /// was delivered on arrival; then the entry only records that the packet is not missing.
@@ -93,8 +93,8 @@ impl ReorderBuffer {
         }
     }
 
-    /// Processes a media packet. `kind` is the session's kind of payload. A packet of a further source is delivered on
-    /// arrival, so missing packets of the session's main source do not delay it.
+    /// Processes a media packet. `kind` is the session's kind of payload. Missing packets delay only packets of the
+    /// session's main source. A packet of any other source is delivered on arrival.
     ///
     /// # Errors
     /// [`DropReason::Late`] if a packet with a higher number was already delivered, or if the packet is a duplicate.

@@ -19,8 +19,8 @@ pub struct Repeating {
 
 impl Default for Repeating {
     /// Stores at most 256 KiB, for 500 ms. Our choice: 500 ms is longer than a receiver waits, and 256 KiB are about
-    /// 500 ms of media at 4 Mbit/s. Retransmits at most an eighth of the data sent for the first time. A higher loss
-    /// is a sign of congestion, which retransmissions would increase.
+    /// 500 ms of media at 4 Mbit/s. Retransmits at most an eighth of the data sent for the first time. A loss above an
+    /// eighth is a sign of congestion, and more retransmissions would increase the congestion.
     fn default() -> Self {
         Self { most: 256 << 10, age: Span::from_millis(500), share: 0.125 }
     }
@@ -184,7 +184,8 @@ mod tests {
         assert!(!queue.is_ready());
     }
 
-    /// If this test fails, retransmissions on a path that drops half of the packets increase the load by half.
+    /// The receiver requests every packet again. If this test fails, retransmissions exceed their share of the data
+    /// sent for the first time.
     #[test]
     fn no_more_than_its_share_is_sent_again() {
         let mut queue = RepeatQueue::new(Repeating::default());

@@ -197,8 +197,8 @@ fn what_is_sent_again_is_no_use_that_the_application_makes_of_the_rate() {
         let [high, low] = number.to_be_bytes();
         let packet = [&[0x80, 96, high, low, 0, 0, 0, 0, 1, 2, 3, 4][..], &[7; 930]].concat();
         bench.tell(true, Input::payload(&packet));
-        // One packet every 10 ms is four fifths of the rate, including headers. All sequence numbers are requested
-        // after each packet.
+        // With one packet every 10 ms, media takes four fifths of the controller's rate, including headers. After each
+        // packet, the receiver requests a retransmission of all 65 536 sequence numbers.
         bench.run_until(u64::from(number + 1) * 10);
         for first in (0..0x1_0000u32).step_by(17 * 16) {
             let mut all = Vec::new();

@@ -40,7 +40,7 @@ pub struct SenderConfig {
     /// How the delays for the controller are obtained. The receiver must be configured accordingly
     /// ([`Clocks`](super::Clocks)).
     pub delays: Delays,
-    /// Time between two requests for a report, at least 1 ms: I of Waki 2013, Sec. 5.1.
+    /// Time between two requests for a report, at least 1 ms. Waki 2013, Sec. 5.1, calls this time `I`.
     pub report_interval: Span,
     /// When the first packet is sent; the first request follows one report interval later.
     pub start: Instant<SenderClock>,
@@ -143,7 +143,7 @@ pub struct Sender {
     further: Option<FurtherSource>,
     /// The packets for retransmission; `None` if nothing is retransmitted.
     repeats: Option<RepeatQueue>,
-    /// The packet that is being sent, without our extensions.
+    /// The packet that is being sent, without the RTP header extensions that the session adds.
     plain: Vec<u8>,
     stock: Stock,
     application: Application,
@@ -447,8 +447,8 @@ impl Sender {
         Ok(())
     }
 
-    /// Passes a frame to the controller if the packet that was just queued is the frame's last one. The data queued
-    /// before the frame includes packets of the further source, such as audio.
+    /// If the packet that was just queued is the last packet of a frame, passes the frame to the controller. The data
+    /// queued before the frame includes the queued packets of a second media source, such as audio.
     fn on_queued(&mut self, now: Instant<SenderClock>, packet: &[u8]) {
         if self.payload != Payload::Rtp || !ends_frame(packet) {
             return;

@@ -25,8 +25,8 @@ pub struct StreamConfig {
     /// Size of every IPv4 packet with media, including headers. If an application provides the payload, or if the media
     /// consists of frames, this is the maximum size.
     pub packet_size: Size,
-    /// Overhead per datagram in addition to the IPv4 and UDP headers: the overhead of encryption, and 20 bytes for
-    /// IPv6. `packet_size` includes this overhead.
+    /// Overhead per datagram in addition to the IPv4 and UDP headers: the overhead of encryption, and 20 bytes if the
+    /// session uses IPv6, because its header is 20 bytes longer. `packet_size` includes this overhead.
     pub overhead: Size,
     /// Canonical name for SDES (RFC 3550, Sec. 6.5.1); at most [`StreamConfig::MAX_CNAME`] bytes.
     pub cname: String,
@@ -84,8 +84,8 @@ pub enum SessionError {
         /// The longest interval that is accepted.
         max: Span,
     },
-    /// Duplex sessions, and sessions over several paths with one controller for the total, support only interval
-    /// reports.
+    /// Per-packet feedback was configured for a session that supports only interval reports. These are duplex sessions,
+    /// and sessions over several paths with one controller for the total rate.
     #[error(
         "feedback by packet is for media one way, over one path or over several with a law for each; this session has interval reports"
     )]

@@ -226,8 +226,8 @@ fn a_lost_report_leaves_the_cut_of_eq_13() {
 
 #[test]
 fn a_lost_request_makes_the_cut_that_of_eq_14() {
-    // The interval begins at 1000 ms. The delay of request 0 is not known. The delay of request 1 is 40 ms, and twice
-    // this delay is used instead: the report covers packets sent after 1080 ms.
+    // The interval begins at 1000 ms. Request 0 is lost, so its delay is not known. Therefore Eq. 14 uses twice the
+    // delay of request 1, which is 40 ms: the report covers packets sent after 1080 ms.
     transcript(
         2500,
         |kind| match kind {

@@ -24,8 +24,9 @@ pub enum WireError {
         /// Offset of the byte with the version.
         offset: usize,
     },
-    /// The padding is empty, or longer than the packet. In RTCP also: the padding is not in whole 32-bit words, or the
-    /// packet is not the last one of its compound. These two rules do not apply to transport-wide feedback.
+    /// The padding is empty, or longer than the packet. RTCP has two further rules: the length of the padding must be a
+    /// multiple of four bytes, and only the last packet of a compound may have padding. Transport-wide feedback is
+    /// exempt from these two rules.
     #[error("padding of {found} bytes does not fit into {have}")]
     Padding {
         /// The length of the padding that the packet states, in bytes.

@@ -8,8 +8,8 @@ use super::reader::Reader;
 /// [`DelayReport`](super::DelayReport) on received media, followed by a [`ReportRequest`](super::ReportRequest) on sent
 /// media. Each part may be missing.
 ///
-/// Our reading: the report is the first part. A parser can find its end, because no element of a report has both the
-/// type and the length of a request's first element.
+/// Our reading: the report is the first part. The parser finds the beginning of the request by the type and the length
+/// of the request's first element. No element of a report has the same type and the same length.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct JointExtension<'a> {
     /// The bytes of the report; empty if there is no report.

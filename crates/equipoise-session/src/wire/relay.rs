@@ -2,9 +2,9 @@
 //! time and the sub-flow, and restores the original packet from the result.
 //!
 //! The rest of the packet is unchanged: payload type, timestamp, contributors, other extension elements, padding (RFC
-//! 3550, Sec. 5.1; RFC 8285, Sec. 4). If the packet's original number or source differs from the session's, or if the
-//! packet is a retransmission, a further extension element contains the original number and, if it differs, the
-//! original source.
+//! 3550, Sec. 5.1; RFC 8285, Sec. 4). A further extension element is added if the packet's original number or source
+//! differs from that of the session, or if the packet is a retransmission. The element contains the original number. If
+//! the original source differs, the element also contains the original source.
 
 use alloc::vec::Vec;
 

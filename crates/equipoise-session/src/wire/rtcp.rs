@@ -356,7 +356,8 @@ impl ReportBlock {
 }
 
 impl SenderInfo {
-    /// Appends an SR with these report blocks (at most the first 31) and this extension, padded to whole 32-bit words.
+    /// Appends an SR with these report blocks and this extension. Only the first 31 blocks are written. The extension
+    /// is padded to whole 32-bit words.
     pub fn encode(&self, blocks: &[ReportBlock], extension: &[u8], out: &mut Vec<u8>) {
         packet(SENDER_REPORT, blocks.len(), out, |out| {
             out.extend_from_slice(&self.ssrc.to_be_bytes());
@@ -370,8 +371,8 @@ impl SenderInfo {
     }
 }
 
-/// Appends an RR of `ssrc` with these report blocks (at most the first 31) and this extension, padded to whole 32-bit
-/// words.
+/// Appends an RR of `ssrc` with these report blocks and this extension. Only the first 31 blocks are written. The
+/// extension is padded to whole 32-bit words.
 pub fn encode_receiver_report(ssrc: u32, blocks: &[ReportBlock], extension: &[u8], out: &mut Vec<u8>) {
     packet(RECEIVER_REPORT, blocks.len(), out, |out| {
         out.extend_from_slice(&ssrc.to_be_bytes());
@@ -422,7 +423,8 @@ pub fn encode_subflow(ssrc: u32, media_ssrc: u32, id: u16, out: &mut Vec<u8>, wr
 /// Maximum value of the five-bit count in an RTCP header.
 const MAX_COUNT: usize = 31;
 
-/// Appends a packet whose body `write` appends. Pads the packet to whole 32-bit words and sets its length field.
+/// Appends the header of a packet, and calls `write` to append the body. Then pads the packet to whole 32-bit words and
+/// sets the length field.
 pub(super) fn packet<R>(packet_type: u8, count: usize, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>) -> R) -> R {
     let start = out.len();
     out.extend_from_slice(&[VERSION | count.min(MAX_COUNT) as u8, packet_type, 0, 0]);

@@ -78,8 +78,8 @@ impl RtpHeader {
     /// from the session's source, the original source.
     pub const RELAYED_EXTENSION_ID: u8 = 12;
 
-    /// Extension element identifier of the transport-wide sequence number. Other programs negotiate the identifier by
-    /// SDP, so they may use another one.
+    /// Extension element identifier of the transport-wide sequence number. In packets of other programs, the identifier
+    /// may differ, because these programs negotiate it by SDP.
     pub const TRANSPORT_SEQUENCE_EXTENSION_ID: u8 = 11;
 
     /// Returns the length of the header in bytes. Examples: 12 without any of our elements, 28 with a sending time, 32

@@ -81,9 +81,12 @@ fn by_ticks(ticks: u64) -> PacketArrival {
 // The packets below were made with pion/rtcp v1.2.20. A Go program calls `Marshal` on the values that the comments
 // state (`go get github.com/pion/rtcp@v1.2.20; go run .`), and prints the result with `%X`.
 
-/// The packet is a `CCFeedbackReport` on three sources: source 2 with three packets from 65535 on (CE and offset 512,
-/// lost, ECT(1) and offset 8189), source 3 without packets, and source 4 with two packets (ECT(0) and 0x1FFE, Not-ECT
-/// and 0x1FFF).
+/// The packet is a `CCFeedbackReport` on three sources:
+///
+/// - Source 2 has three packets. Packet 65535 has CE and offset 512, packet 0 is lost, and packet 1 has ECT(1) and
+///   offset 8189.
+/// - Source 3 has no packets.
+/// - Source 4 has two packets. Packet 9 has ECT(0) and offset 0x1FFE, and packet 10 has Not-ECT and offset 0x1FFF.
 #[test]
 fn congestion_feedback_of_pion_is_read_and_written_alike() {
     let theirs =
@@ -139,7 +142,8 @@ fn transport_feedback_of_pion_is_read_and_written_alike() {
             theirs[0] &= !0x20;
             theirs[length - padding..].fill(0);
         }
-        // Our encoding of the first packet has two vectors of one-bit symbols instead of three runs.
+        // Our encoding of the first packet is shorter than theirs: it has two vectors of one-bit symbols instead of
+        // three runs.
         assert!(ours == theirs || ours.len() < length, "{ours:02X?} for {theirs:02X?}");
     }
 }

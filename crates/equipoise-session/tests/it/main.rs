@@ -1,5 +1,5 @@
-//! Compares the wire formats with packets of other implementations, with another implementation itself, and with the
-//! book's examples. Also parses truncated packets.
+//! Compares the wire formats with captured packets, with the code of another implementation, and with the examples in
+//! the book. Other tests parse truncated packets.
 
 mod book;
 mod corpora;

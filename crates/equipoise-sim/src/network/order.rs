@@ -84,9 +84,9 @@ impl Network {
 
     /// For networks with cycles of links: computes for each link the time before which all arrivals at the link are
     /// known. The next packet that leaves a link either waits at the link already, or arrives at the link at this time
-    /// or later. The packet then needs at least the link's minimum delay to reach the following link. Therefore the
-    /// times are computed as lengths of shortest paths. A computation in rounds would be slow: each round would raise
-    /// the times only by the delay of a cycle, which may be 1 ns.
+    /// or later. The packet then needs at least the link's minimum delay to reach the following link. So the times are
+    /// lengths of shortest paths. They start at the maximum and are lowered, as in the Bellman-Ford algorithm. If they
+    /// were raised from zero, each pass would raise them only by the delay of a cycle, which may be 1 ns.
     pub(super) fn all_known(&self, known: &mut Vec<Time>) {
         known.clear();
         known.resize(self.links.len(), Time::MAX);
@@ -96,9 +96,10 @@ impl Network {
         });
     }
 
-    /// Sets the value of each link to the minimum of the values of its feeders. Repeats this for all links until no
-    /// value changes. Sessions have the value `sessions`. The value of a feeding link is computed by `over` from the
-    /// index and the current value of that link. Without cycles of links, one pass in the order of the links is enough.
+    /// Sets the value of each link to the minimum over the sessions and links that send into this link. Sessions have
+    /// the value `sessions`. For a link that sends into this link, `over` computes the value from the index and the
+    /// current value of that link. Repeats the pass over all links until no value changes. Without cycles of links, the
+    /// first pass computes the final values.
     fn lower<T: Ord + Copy>(&self, values: &mut [T], sessions: T, over: impl Fn(usize, T) -> T) {
         for _ in 0..=self.links.len() {
             let mut changed = false;

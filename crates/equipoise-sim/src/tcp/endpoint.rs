@@ -22,8 +22,8 @@ impl Endpoint for Sender {
                 self.on_timer(now);
             }
             Input::Stop => self.stop(now),
-            // Other inputs have no effect: the application is part of the sender (`Supply`), and the sender uses only
-            // one path.
+            // Inputs with payload have no effect, because `Supply` replaces the application. Inputs about paths have no
+            // effect, because the sender uses only one path.
             _ => {}
         }
     }

@@ -33,7 +33,8 @@ enum Known {
     Arrived,
 }
 
-/// TCP acknowledgements contain no arrival times, and the hosts of this module are not ECN-capable.
+/// The fate of every segment that arrived. The arrival time is missing, because TCP acknowledgements contain no arrival
+/// times. The hosts of this module are not ECN-capable.
 const ARRIVED: Fate = Fate::Arrived { at: None, ecn: Ecn::NotEct };
 
 impl Journal {

@@ -34,8 +34,8 @@ impl KnownBandwidth {
 
     /// Whether [`discard`](Self::discard) was called since the last call of this method.
     pub fn take_discarded(&self) -> bool {
-        // The flag is loaded first and swapped only if it is set: this runs after each action of the sender, and the
-        // flag is rarely set.
+        // A swap takes longer than a load, so the flag is swapped only if it is set. The flag is rarely set, and this
+        // method is called after each action of the sender.
         self.0.discarded.load(Ordering::Relaxed) && self.0.discarded.swap(false, Ordering::Relaxed)
     }
 }

@@ -66,7 +66,7 @@ impl Law {
     }
 }
 
-/// The values that the sender reads, and the event `on_timeout`. Window laws and controllers both get this event.
+/// The values that the sender reads, and the event `on_timeout`, which is passed to window laws and to controllers.
 impl Law {
     /// Records that the retransmission timer expired. `in_flight` is the number of unacknowledged segments, or the
     /// window if the window is smaller. `under_way` is the size of the data that is assumed to be on the path.

@@ -37,7 +37,8 @@ pub(super) struct Scoreboard {
     journal: Option<Journal>,
 }
 
-/// A segment is lost if this number of later segments was selectively acknowledged (`DupThresh`; RFC 6675, Sec. 2).
+/// A segment counts as lost if at least this number of later segments was selectively acknowledged (`DupThresh`; RFC
+/// 6675, Sec. 2).
 pub(super) const DUP_THRESH: usize = 3;
 
 #[derive(Clone, Copy, Debug)]

@@ -63,8 +63,9 @@ pub struct Sender {
     acknowledged: u64,
     last_round_trip: Option<Span>,
     finished: Option<Time>,
-    /// For the endpoint: the time of the last input, and the segment that is being sent.
+    /// The time of the last input. Only the implementation of `Endpoint` uses this field.
     pub(super) handled: Time,
+    /// The segment that is being sent. Only the implementation of `Endpoint` uses this field.
     pub(super) encoded: Encoded,
 }
 

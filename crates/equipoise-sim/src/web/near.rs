@@ -201,7 +201,8 @@ impl Endpoint for WebNear {
             }
             Input::Timer => self.on_timer(now),
             Input::Stop => self.end(now),
-            // Other inputs have no effect: the application is part of this endpoint, and path changes are ignored.
+            // Inputs of an application do not occur, because the application is part of this endpoint. Path changes
+            // have no effect.
             _ => {}
         }
         self.begin(now);

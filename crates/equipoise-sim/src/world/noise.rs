@@ -15,7 +15,7 @@ pub struct WhiteNoise {
 }
 
 impl WhiteNoise {
-    /// Creates white noise (n). Its standard deviation over time is `deviation`. The random numbers are drawn from
+    /// Creates the noise n. The standard deviation of n over time is `deviation`. The random numbers are drawn from
     /// `seed`.
     pub fn new(deviation: Schedule<f64>, seed: u64) -> Self {
         Self { deviation, random: Pcg64Mcg::seed_from_u64(seed) }

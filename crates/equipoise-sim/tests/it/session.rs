@@ -38,7 +38,7 @@ fn reports_are_asked_for_answered_and_applied_over_the_links() {
 }
 
 /// At each request for a report, the simulator must write into the flow's `PathLoad` the load of the most loaded link
-/// on the route. The load is the sum of background traffic and media.
+/// on the route. The load is the rate of background traffic and media, as a share of the link's capacity.
 #[test]
 fn the_path_load_is_written_at_each_request() {
     let mut world = World::new();

@@ -172,7 +172,8 @@ fn a_flow_gives_way_to_another_and_takes_its_share_back() {
     assert!(dumbbell.stats(1).finished.is_some_and(|at| at < crate::support::at(95.0)));
 }
 
-/// Runs a TCP connection, an RTP session and a stream over one link, in `steps` calls.
+/// Simulates a TCP connection, an RTP session and a stream over one link for 20 s, with `steps` calls of
+/// [`World::run`]. The number of calls must not change the results.
 fn together(steps: u32) -> (Seen, String, Vec<LinkStats>) {
     let mut world = World::new();
     let mut add = || world.add_link(link(Schedule::constant(mbps(15.0)), 100)).expect("valid");

@@ -32,9 +32,9 @@ fn a_capacity_step_takes_hold_at_its_time() {
     assert!((stats.dropped() as f64 - (6250.0 - 1000.0)).abs() <= 3.0, "{stats:?}");
 }
 
-/// If this test fails, a traffic model does not load a link at its stated rate. The tolerance is one packet for
-/// constant traffic, and about five standard errors for random traffic: a run has 281 250 packets of Poisson traffic,
-/// or 5000 bursts and 5000 silences.
+/// If this test fails, the mean rate of a traffic model is not the model's stated rate. The tolerance is one packet for
+/// constant traffic, and about five standard errors for random traffic. The standard error follows from the 281 250
+/// packets of a run with Poisson traffic, or from the 5000 bursts and 5000 silences of a run with on-off traffic.
 #[test]
 fn sources_offer_their_mean_rate() {
     let on_off = Traffic::OnOff { on: Span::from_millis(25), off: Span::from_millis(25) };

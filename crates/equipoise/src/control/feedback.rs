@@ -366,7 +366,8 @@ impl QueuedFrame {
         Self { size, waiting, waited, can_pad: false }
     }
 
-    /// Returns the record for a sender that sends padding if a [`Probe`] needs more data than is queued.
+    /// Returns this record with [`can_pad`](Self::can_pad) set: the sender sends padding if a [`Probe`] needs more data
+    /// than is queued.
     #[must_use]
     pub const fn with_padding(self) -> Self {
         Self { can_pad: true, ..self }

@@ -80,7 +80,7 @@ fn raised(point: Point, increase: f64) -> (f64, f64) {
     // Line C of Tobe 1999, Fig. 2: the increase is at most what TCP would add until the next adaptation point.
     let tcp = round_trip_s.filter(|tau| *tau > 0.0).map(|tau| packet_bits / (2.0 * tau) * (adapt_s / tau + 1.0));
     let increase = tcp.map_or(increase, |tcp| increase.min(tcp));
-    // Line A of Tobe 1999, Fig. 2, again: the rate is at most the bottleneck's rate.
+    // Line A of Tobe 1999, Fig. 2, also applies to the new rate: it is at most the bottleneck's rate.
     ((rate + increase).min(bottleneck), increase)
 }
 
@@ -224,8 +224,8 @@ mod tests {
         assert!((lda.increase_bps - 10_000.0).abs() < 1e-9, "loss sets it back");
     }
 
-    /// LDAF adds `AIR_0 (1 - r/b)` each time. LDA multiplies its last increase by `1 - r/b` each time. `AIR_0` is the
-    /// first increase, r the rate, and b the bottleneck's rate.
+    /// Each increase of LDAF is `AIR_0 (1 - r/b)`. Each increase of LDA is the previous increase, multiplied by
+    /// `1 - r/b`. `AIR_0` is the first increase, r the rate, and b the bottleneck's rate.
     #[test]
     fn the_increase_of_lda_dies_out_and_that_of_ldaf_does_not() {
         let [lda, ldaf] = [Increase::Shrinking, Increase::Fixed].map(|increase| {

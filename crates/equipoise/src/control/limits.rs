@@ -34,7 +34,7 @@ impl RateLimits {
         Self { min, max: max.max(min), start: min }
     }
 
-    /// Returns the limits with a start rate of `rate`, clamped to the limits.
+    /// Returns these limits with the start rate `rate`. The start rate is clamped to the limits.
     #[must_use]
     pub fn starting_at(self, rate: Rate) -> Self {
         Self { start: rate.clamp(self.min, self.max), ..self }

@@ -1,9 +1,9 @@
 //! Computes a sending rate, a window, or both, from statistics.
 //!
-//! This is the middle step of the loop: measure, control, pace. A *law* is an equation; a [`Controller`] feeds a law
-//! with [`Feedback`] and returns its [`Allowance`]. Neither parses, queues, paces or logs. `feedback.rs` is the
-//! interface between sessions and controllers. If a session has several paths, a [`scheduler::Scheduler`] decides how
-//! much to send on each. [`adapt`] converts a session's feedback to the kind that a controller needs.
+//! Control is the middle step of the loop: measure, control, pace. A *law* is an equation. A [`Controller`] feeds a law
+//! with [`Feedback`] and returns an [`Allowance`]. Laws and controllers do not parse, queue, pace or log. `feedback.rs`
+//! is the interface between sessions and controllers. If a session has several paths, a [`scheduler::Scheduler`]
+//! decides how much to send on each path. [`adapt`] converts a session's feedback to the kind that a controller needs.
 
 pub mod adapt;
 mod adaptation;

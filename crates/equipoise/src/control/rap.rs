@@ -8,11 +8,11 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 /// adds `packet / C` to the rate. A loss doubles the inter-packet gap IPG. Further losses are ignored until the new gap
 /// can have an effect. The paper's fine-grain adaptation is left out.
 ///
-/// What the source leaves open is our choice. Reports summarise the acknowledgements, so one step covers the time since
-/// the last report, counted in round trips. A report with loss within a round trip of the last decrease does not reduce
-/// the rate again. The paper's RAP acts once per round trip. This implementation acts once per report, so it reacts
-/// later if reports are more than a round trip apart. Three consecutive report intervals without a report halve the
-/// rate.
+/// Our choices: the paper's RAP acts once per round trip, but this implementation acts once per report. After a report
+/// without loss, the rate grows by one step for each round trip since the last report. After a report with loss, the
+/// rate is halved, unless it was already halved less than a round trip ago. If reports are more than a round trip
+/// apart, this implementation reacts to losses later than the paper's RAP. Three consecutive report intervals without a
+/// report halve the rate.
 #[derive(Clone, Debug)]
 pub struct Rap {
     limits: RateLimits,

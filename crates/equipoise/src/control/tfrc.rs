@@ -256,9 +256,9 @@ mod tests {
         assert!(after.abs_diff(1_600_000) <= 80_000, "{after}");
     }
 
-    /// In the report with the first loss only 5 packets arrive, so the rate is at most twice the rate of these packets.
-    /// Afterwards, the rate is the highest receive rate before the loss. If the test fails, this flow keeps a low rate
-    /// when another flow starts at the time of the first loss.
+    /// The report with the first loss covers 10 packets, of which 5 arrive. So the rate is then at most twice the
+    /// receive rate of these 5 packets. Afterwards, the rate is the highest receive rate before the loss. If the test
+    /// fails, this flow keeps a low rate when another flow starts at the time of the first loss.
     #[test]
     fn the_first_interval_is_of_the_maximum_receive_rate() {
         let mut tfrc = started();
@@ -282,8 +282,8 @@ mod tests {
     }
 
     /// By RFC 5348, Sec. 6.3.1, the first loss interval is at least so long that the equation yields half a packet per
-    /// round trip. The equation yields this rate at p = 0.2064. There, the two terms of the equation's denominator are
-    /// 0.371 and 1.629 round trips.
+    /// round trip. The equation yields this rate at p = 0.2064. At this p, the two terms of the equation's denominator
+    /// are 0.371 and 1.629 round trips.
     #[test]
     fn a_first_packet_that_is_lost_is_half_a_packet_per_round_trip() {
         let mut tfrc = started();

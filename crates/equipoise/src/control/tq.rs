@@ -5,9 +5,9 @@ use crate::units::{Instant, Rate, SenderClock, Size};
 /// The rate change by which a source brings the playout buffer to its desired occupancy.
 ///
 /// Source: Subramanya 2003, Eq. 2 and 4: `e = x - x_d`, `u = (x_d - f + k_v e) / T`. With this law, by Eq. 1 and 5, the
-/// error is `e(k+1) = Sat(k_v e(k) + d(k))`. Here d is a disturbance, and Sat keeps the occupancy between an empty and
-/// a full buffer. In each interval, the error that a disturbance left is multiplied by `k_v`. For disturbances of at
-/// most d, the error stays within `d / (1 - k_v)`.
+/// error is `e(k+1) = Sat(k_v e(k) + d(k))`. Here `d(k)` is the disturbance in interval k, and Sat keeps the occupancy
+/// between an empty and a full buffer. Without further disturbances, each interval multiplies the error by `k_v`. If no
+/// disturbance exceeds a value D, the error does not remain above `D / (1 - k_v)`.
 ///
 /// | symbol | name | unit |
 /// | --- | --- | --- |
@@ -216,9 +216,9 @@ mod tests {
         PlayoutSummary { interval: Span::from_millis(100), ingress, arrival: ingress, service, occupancy }
     }
 
-    /// 250 packets/s enter a buffer that serves 62.5 packets/s and contains 10 packets, so the rate must be
-    /// `62.5 + 0.5 · (5 − 10) / 0.1 s`. In the next interval the buffer contains its desired 5 packets, so the rate
-    /// must be 62.5.
+    /// The buffer serves 62.5 packets/s and contains 10 packets instead of the desired 5 packets. With the gain 0.5 and
+    /// an interval of 0.1 s, the rate must be `62.5 + 0.5 · (5 − 10) / 0.1` = 37.5 packets/s. In the next interval the
+    /// buffer contains 5 packets, so the rate must be 62.5 packets/s.
     #[test]
     fn an_overfull_buffer_is_served_at_its_rate_less_what_waits() {
         let mut tq = tq(5.0);
@@ -310,9 +310,9 @@ mod tests {
         }
     }
 
-    /// Subramanya 2003, Eq. 5 and 6: with a gain of 0.5 and a disturbance of 3 packets in each interval, the queue
-    /// settles above its desired length by 3 / (1 - 0.5) = 6 packets with [`TrafficAccumulation::printed`], and by none
-    /// with [`TrafficAccumulation::adaptive`].
+    /// Subramanya 2003, Eq. 5 and 6, with a gain of 0.5 and a disturbance of 3 packets in each interval. With
+    /// [`TrafficAccumulation::printed`], the queue settles 3 / (1 - 0.5) = 6 packets above its desired length. With
+    /// [`TrafficAccumulation::adaptive`], the queue settles at its desired length.
     #[test]
     fn the_adaptive_estimator_removes_what_a_constant_disturbance_leaves() {
         let rest = |mut accumulation: TrafficAccumulation| {

@@ -43,15 +43,16 @@ pub struct Traffic {
 /// [`Traffic`] explains the other symbols. Units: packets.
 ///
 /// Our interpretation: by this formula, q covers one interval only, so a queue of constant length is not detected. The
-/// sum of q over all intervals is the number of packets queued in the network. By Little's law this number is the
-/// arrival rate times the queueing delay, which is the delay minus the least delay so far. The variant
-/// [`accumulated`](Self::accumulated) computes q in this way. It detects a queue anywhere in the network, and rounding
-/// or packet loss cause no error.
+/// sum of q over all intervals is the number of packets queued in the network. By Little's law, this number is the
+/// arrival rate times the queueing delay. The queueing delay is the delay minus the least delay so far. The variant
+/// [`accumulated`](Self::accumulated) computes q from the queueing delay. This variant detects a queue anywhere in the
+/// network. Neither rounding nor packet loss causes an error.
 ///
 /// Our interpretation of the adaptive estimator (Subramanya 2003, Eq. 6), because the paper does not state how it
 /// learns: the estimator adds a bias to q. After each interval, the bias moves by `LEARNING` times the difference
-/// between the occupancy and its prediction (Eq. 1). This removes any constant error of q, such as packets lost in the
-/// network. Without the bias, a constant error d of q would leave an error of `d / (1 - k_v)` in the occupancy, where
+/// between the occupancy and its prediction (Eq. 1). This removes any constant error of q, such as the error that
+/// packet loss causes. Without the bias, a constant error d of q would leave an error of `d / (1 - k_v)` in the
+/// occupancy, where
 /// `k_v` is the gain of [`TqLaw`](crate::control::TqLaw) (Eq. 5).
 #[derive(Clone, Copy, Debug)]
 pub struct TrafficAccumulation(Queue);
@@ -80,8 +81,8 @@ enum Queue {
 const LEARNING: f64 = 0.1;
 
 impl TrafficAccumulation {
-    /// Creates an estimator that uses the formula of Subramanya 2003, Sec. 2: q counts only the packets that were added
-    /// to the bottleneck's queue in the last interval.
+    /// Creates an estimator in which q is the number of packets that the last interval added to the bottleneck's queue.
+    /// This is the formula of Subramanya 2003, Sec. 2.
     pub const fn printed() -> Self {
         Self(Queue::Printed)
     }
@@ -131,8 +132,8 @@ impl TrafficAccumulation {
 mod tests {
     use super::*;
 
-    /// Per second, 125 packets enter and 100 leave, so the queue grows by 5 packets per interval of 0.2 s. At 100
-    /// packets/s, 5 packets cause 50 ms of delay.
+    /// Per second, 125 packets enter the network and 100 packets leave it. Therefore the network's queue grows by 5
+    /// packets per interval of 0.2 s. At 100 packets/s, these 5 packets cause 50 ms of delay.
     const GROWING: Traffic =
         Traffic { interval_s: 0.2, ingress: 125.0, arrival: 100.0, service: 125.0, occupancy: 3.0, delay_s: None };
     const STANDING: Traffic = Traffic { ingress: 100.0, service: 100.0, ..GROWING };

@@ -6,9 +6,10 @@ use crate::units::{Instant, SenderClock, Span};
 
 /// Records one-way delays with the packets' sending times, so that the packets of an interval can be selected later.
 ///
-/// Only the sender report tells a receiver when the interval of the current rate began (Waki 2013, Eq. 13, 14). By
-/// then, packets of the interval have arrived. The meter therefore keeps runs of consecutive packets in arrival order:
-/// for each run, the moments and the minimum of the delays, and the earliest and latest sending time.
+/// A receiver learns only from the sender report when the interval of the current rate began (Waki 2013, Eq. 13, 14).
+/// By then, packets of the interval have already arrived. The meter therefore keeps runs of consecutive packets in
+/// arrival order. For each run, it keeps the count, mean, variance and minimum of the delays, and the earliest and
+/// latest sending time.
 ///
 /// The number of runs is limited to [`DelayMeter::RUNS`], so memory is bounded. While the meter holds no more packets
 /// than this limit, each packet is a run, and packets are selected exactly. With more packets, adjacent runs are merged

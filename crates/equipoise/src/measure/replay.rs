@@ -49,7 +49,8 @@ impl ReplayWindow {
     /// Shifts the bits by `by`, because the highest number rises by `by`.
     fn shift(&mut self, by: u16) {
         let (words, bits) = (usize::from(by / 64), u32::from(by % 64));
-        // The loop starts with the top word, because each word is computed from words below it.
+        // Each new word is computed from the old values of words with lower or equal indices. Therefore the loop goes
+        // from the highest index to the lowest.
         for at in (0..self.seen.len()).rev() {
             let word =
                 |back: usize| at.checked_sub(words + back).and_then(|at| self.seen.get(at)).copied().unwrap_or(0);

@@ -51,9 +51,10 @@ pub enum Readiness<C> {
 }
 
 impl<C> Pacer<C> {
-    /// Up to this lateness, the schedule is kept even if the packet is more than one gap late. Our choice: a host may
-    /// wake only every 200 µs, and then send all packets that are due. Threads wake about 50 µs late, and later on a
-    /// busy machine. At 300 Mbit/s, a lateness of 400 µs causes a burst of up to thirteen packets of 1200 bytes.
+    /// A packet that is late by at most this time does not restart the schedule, even if it is more than one gap late.
+    /// Our choice: a host may wake only every 200 µs, and then send all packets that are due. A thread wakes about 50
+    /// µs too late, or even more on a busy machine. At 300 Mbit/s, a lateness of 400 µs causes a burst of up to
+    /// thirteen packets of 1200 bytes.
     pub const TOLERANCE: Span = Span::from_micros(400);
     /// Maximum lost time that the pacer recovers, by shorter gaps between packets. Our choice: a virtual machine is
     /// typically preempted for some milliseconds. After a longer outage, the rate from before the outage no longer
@@ -279,9 +280,9 @@ mod tests {
         assert_eq!(run(&mut pacer, now, 100), now + Span::from_millis(100));
     }
 
-    /// A rest is a time in which there is nothing to send. Here it ends 1.9 ms after the last packet, and the gap
-    /// between two packets is 0.8 ms. If the test fails, two packets leave nearly together after a rest, or a packet
-    /// after a rest counts as late.
+    /// A rest is a time in which there is nothing to send. In this test, the rest ends 1.9 ms after the last packet. At
+    /// the last rate, the gap between two packets is 0.8 ms. If the test fails, two packets leave nearly together after
+    /// a rest, or a packet after a rest counts as late.
     #[test]
     fn a_new_rate_does_not_forget_a_rest() {
         for rates in [[10_000_000, 10_000_000], [0, 10_000_000]] {
@@ -327,9 +328,9 @@ mod tests {
             }
         }
 
-        /// For rates of 1 to 19 Mbit/s and any lateness below 5 ms, the next packet is due at most one gap after a
-        /// departure. If the departure starts a new schedule, the next packet is due at least seven eighths of a gap
-        /// after the departure.
+        /// For rates of 1 to 19 Mbit/s and any lateness below 5 ms: after a packet leaves, the next packet is due
+        /// within one gap. If the first packet was so late that the schedule restarts, the next packet is due after at
+        /// least seven eighths of a gap.
         #[test]
         fn no_window_ever_sees_a_burst(
             moves in proptest::collection::vec((1u64..20, 0u64..5_000_000), 1..200),

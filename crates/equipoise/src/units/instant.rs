@@ -14,11 +14,11 @@ pub enum SenderClock {}
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReceiverClock {}
 
-/// A moment on the clock `C`, in nanoseconds since the Unix epoch as that clock shows it.
+/// A time on the clock `C`: the number of nanoseconds since the Unix epoch, as the clock `C` counts them.
 ///
-/// Moments of different clocks can be neither compared nor subtracted. Only a [`ClockMap`](crate::measure::ClockMap)
-/// converts between them, or [`Instant::assume_clock`] if the clocks are known to agree. Arithmetic saturates at zero
-/// and at the year 2554.
+/// Times of different clocks can be neither compared nor subtracted. A [`ClockMap`](crate::measure::ClockMap) converts
+/// times of one clock into times of another clock. If the clocks are known to agree, [`Instant::assume_clock`] converts
+/// them, too. Arithmetic saturates at zero and at the year 2554.
 pub struct Instant<C>(u64, PhantomData<fn() -> C>);
 
 impl<C> Instant<C> {

@@ -126,7 +126,8 @@ impl Watch {
         }
     }
 
-    /// Prints and writes the intervals that have ended by `at`, a time since the start of the run.
+    /// Closes the intervals that have ended by `at`, and passes their results to all outputs. `at` is the time since
+    /// the start of the run.
     pub(super) fn tell(&mut self, at: Span) {
         loop {
             // All sessions have the same intervals, so the start of the first session's interval is sufficient.

@@ -7,7 +7,8 @@ use std::net::{IpAddr, SocketAddr};
 pub(super) struct Hosts(Option<String>);
 
 impl Hosts {
-    /// Takes the host name from `place`, a host name or IP address followed by a port.
+    /// Takes the host name from `place`, which is a host name or an IP address, followed by a port. If `place` has an
+    /// IP address, there is no host name.
     pub(super) fn of(place: &str) -> Self {
         let host = place.rsplit_once(':').map_or(place, |(host, _)| host);
         let is_name = address(host).is_none();

@@ -83,8 +83,8 @@ fn many_connections_over_a_lossy_path_go_on_while_it_is_unloaded_and_loaded_agai
     assert!(new > 0.1e6, "one over the reloaded program: {new} bit/s");
 }
 
-/// Samples the largest congestion window of all connections 40 times, every 50 ms or more. Returns the standard
-/// deviation of the samples divided by their mean.
+/// Takes 40 samples, at least 50 ms apart. A sample is the largest of the congestion windows of all connections.
+/// Returns the standard deviation of the samples divided by their mean.
 fn unrest() -> f64 {
     let windows: Vec<f64> = (0..40)
         .filter_map(|_| {

@@ -34,7 +34,8 @@ fn room_of_one(chart: &Chart, area: &Area<'_>, width: f64) -> f64 {
     area.x(chart.x.min + 1.0) * width / 100.0
 }
 
-/// Returns names at the positions 1, 2 and so on, or numbers instead of names. If even the numbers do not fit, only
+/// Returns the labels of a chart's categories, which are at the positions 1, 2 and so on. The labels are the
+/// categories' names. If the names do not fit, the labels are the positions. If even these numbers do not fit, only
 /// every n-th number is shown.
 fn names(chart: &Chart, area: &Area<'_>) -> String {
     let numbered = WIDTHS.map(|width| names_are_numbered(chart, area, width));

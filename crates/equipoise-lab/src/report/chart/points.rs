@@ -39,8 +39,8 @@ impl<'a> Digits<'a> {
 fn written(axis: &Axis, value: f64) -> String {
     /// Number of decimals for an axis of length 1.
     const DECIMALS: f64 = 5.0;
-    /// Largest distance of a point from the axis, in axis lengths. Points that are farther away are drawn at this
-    /// distance.
+    /// Maximum distance of a value from the range of the axis, in axis lengths. A value that is farther away is clamped
+    /// to this distance.
     const FAR: f64 = 1e3;
     let length = axis.max - axis.min;
     let value = value.clamp(axis.min - FAR * length, axis.max + FAR * length);

@@ -8,7 +8,8 @@ use crate::report::escape;
 const BAND_OPACITY: f64 = 0.2;
 /// Width of the line along a band's upper edge, in pixels. The line has the dash pattern of the band's layer.
 const EDGE_WIDTH: f64 = 0.9;
-/// Diameter of the dot that shows a single point of a line, with a gap before and after the point, in pixels.
+/// Diameter of the dot that shows an isolated point of a line, in pixels. Before and after such a point, the line has a
+/// gap.
 const DOT_WIDTH: f64 = 5.0;
 /// Radius of a symbol in a layer of many points, and radius of a symbol for a single estimate, in pixels.
 const RADIUS: f64 = 2.6;
@@ -213,7 +214,7 @@ fn straight(from: (f64, f64), to: (f64, f64), color: &str, width: f64) -> String
     )
 }
 
-/// Returns a point with a line along the interval of each coordinate.
+/// Returns a point, a horizontal line for the interval of x, and a vertical line for the interval of y.
 fn estimate(area: &Area<'_>, [left, x, right]: [f64; 3], [low, y, high]: [f64; 3], look: Look) -> String {
     let color = look.style.color;
     let line = |from: (f64, f64), to: (f64, f64)| {

@@ -69,7 +69,7 @@ impl Check<'_> {
         Ok(config)
     }
 
-    /// Checks the quantity `value`, or returns the default `usual` if there is no value.
+    /// Returns the quantity that `value` states, or the default `usual` if there is no value.
     fn or<T: std::str::FromStr<Err = equipoise::units::UnitError>>(
         &self,
         key: &str,
@@ -89,9 +89,9 @@ impl Check<'_> {
             self.link_steps(keys.steps, duration, |step| Some(("loss", step.loss.as_ref()?)))?;
         let initial = match (keys.loss, keys.loss_burst) {
             (None, None) if steps.is_empty() => Loss::None,
-            // Unlike `Loss::None`, this draws a random number for each packet before the first step. The n-th packet
-            // of the run then always uses the n-th random number, even if a simulated and a live run have different
-            // numbers of packets before the step. At the same loss share, both runs lose the same packets.
+            // Unlike `Loss::None`, `Loss::Random` draws a random number for each packet, even if the share is zero.
+            // Therefore, packet n of the run always uses random number n. A simulated and a live run may have different
+            // numbers of packets before the first step. Nevertheless, both runs lose the packets with the same numbers.
             (None, None) => Loss::Random(Share::NONE),
             (Some(share), None) => Loss::Random(self.quantity::<Share>("loss", share)?),
             (None, Some(bursts)) => Loss::Burst(self.quantity::<GilbertElliott>("loss_burst", bursts)?),

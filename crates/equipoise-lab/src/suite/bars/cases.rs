@@ -358,7 +358,7 @@ fn idle() -> Case {
     let variant = |mbps: f64| {
         let item = own("idle", title, scenario!("idle"), format!("{mbps}M"), capacity(mbps, 1.5));
         let used = Measure::Rate { from_s: 5.0, until_s: 30.0, over_bps: mbps * 1e6 };
-        // 18 ms plus the transmission time of two packets, rounded to 10 µs.
+        // The limit of the queueing delay: 18 ms plus the transmission time of two packets, rounded to 10 µs.
         let most_s = ((0.018 + 2.0 * 1200.0 * 8.0 / (mbps * 1e6)) * 1e5).round() / 1e5;
         let bars = vec![
             bar("used_from_5_s", "used from 5 s on", Unit::Percent(1), Limit::AtLeast(0.95), used),

@@ -40,8 +40,8 @@ pub(super) enum Measure {
     Spread { from_s: f64, until_s: f64 },
     /// Rate of all media together in a time range, relative to `over_bps`.
     Rate { from_s: f64, until_s: f64, over_bps: f64 },
-    /// 1 if there is a window of one second within `within_s` after `at_s` in which the 95th percentile of queueing
-    /// delays is at most `p95_s`, else 0.
+    /// Whether the queue becomes short again after `at_s`. The value is 1 if, in some second of the `within_s` seconds
+    /// after `at_s`, the 95th percentile of the queueing delays is at most `p95_s`. Otherwise the value is 0.
     CalmAgain { at_s: f64, within_s: f64, p95_s: f64 },
     /// Rate of all media together in a time range, as a share of the rate that web traffic leaves: the capacity minus
     /// the goodput of web traffic.

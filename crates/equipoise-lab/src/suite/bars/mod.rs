@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   cases with their bars ──▶ sim, packet by packet ──▶ measures of each run ──▶ means ──▶ verdicts
-//!                                    └──▶ what every suite keeps ──▶ the suite's result
+//!                                    └──▶ values that all suites record ──▶ the suite's result
 //! ```
 //!
 //! The cases are those of RFC 8867, with additional variants, and four cases of our own: losses without a queue, a

@@ -43,8 +43,8 @@ pub enum Fault {
         /// Total duration of the standing queues, in seconds. During this time, all packets had a queueing delay above
         /// the target.
         lasted_s: f64,
-        /// Mean queueing delay during the standing queues, in seconds: the mean of the minimum in each tenth of a
-        /// second.
+        /// Queueing delay during the standing queues, in seconds. For each tenth of a second, the minimum delay is
+        /// taken. This value is the mean of these minima.
         queue_s: f64,
         /// The target queueing delay at the end of the run, in seconds.
         target_s: f64,
@@ -267,8 +267,9 @@ mod tests {
         assert_eq!(unequal(&early), None, "what was before 30 s does not count");
     }
 
-    /// The expected target of the queueing delay is the sum of two parts. The first is 5 ms at 1 Mbit/s, and inversely
-    /// proportional to the rate. For a new flow, this part is multiplied by 1.8. The second is 12 ms for noisy delays.
+    /// The expected target of the queueing delay is the sum of two parts. The first part is 5 ms divided by the flow's
+    /// equal share of the capacity in Mbit/s. For a new flow, the first part is multiplied by 1.8. The second part is
+    /// 12 ms, for noisy delays.
     #[test]
     fn the_target_is_that_of_an_equal_share() {
         let path =

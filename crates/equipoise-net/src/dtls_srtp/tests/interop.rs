@@ -65,7 +65,7 @@ impl Maker {
 
 impl Drop for Maker {
     fn drop(&mut self) {
-        // If the folder cannot be removed, it does not affect other tests.
+        // A folder that cannot be removed does not affect other tests.
         let _ = fs::remove_dir_all(&self.folder);
     }
 }

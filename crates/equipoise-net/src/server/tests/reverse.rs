@@ -168,7 +168,7 @@ fn media_goes_to_the_address_that_was_proved_and_to_no_other() {
         assert_eq!(peer.came_to(address(2)), 0);
         let to_the_first = peer.came_to(address(1));
         assert!(to_the_first < 700_000, "{to_the_first}: silence counts as silence");
-        // By a new handshake, the peer proves that it receives at its new address.
+        // With a new handshake, the peer proves that it receives packets at the new address.
         let before = peer.caller.reports;
         peer.caller.from = address(2);
         let now = peer.now;

@@ -83,8 +83,8 @@ impl<O: FnMut(Time, &WebLook<'_>)> Near<O> {
         let (socket, sender) = near_socket(&self.hosts)?;
         let diagnosis = Diagnosis::open(sender, self.receiver)?;
         let (port, unwritten) = (sender.port(), size.as_bytes());
-        // The fetch is recorded before its connection is opened, so that the receiver's thread finds the fetch when
-        // this thread accepts the connection.
+        // Record the fetch before its connection is opened. The receiver's thread looks for the fetch when it accepts
+        // the connection.
         self.shared.lock().open.insert(port, Request { opened: now, size });
         match socket.connect(&self.receiver.into()) {
             Err(source) if source.raw_os_error() != Some(Errno::EINPROGRESS as i32) => {

@@ -74,12 +74,11 @@ struct Key {
     interface: u32,
 }
 
-/// Analyses the RTP streams in a file: pcap, pcapng or the format of `rtpdump`, which may be compressed with gzip. The
-/// file is analysed up to its end or to its first damaged part.
+/// Analyses the RTP streams in a file. The format of the file is pcap, pcapng or that of `rtpdump`. The file may be
+/// compressed with gzip. The file is analysed up to its end or to its first damaged part.
 ///
 /// # Errors
-/// [`CaptureError`] if nothing can be read. If a later part of the file is damaged or missing, the part before it is
-/// analysed.
+/// [`CaptureError`] if nothing can be read.
 pub fn analyse_rtp(source: impl Read + Send, options: &RtpOptions) -> Result<RtpAnalysis, CaptureError> {
     let mut found = Found { options: *options, ..Found::default() };
     let (mut frames, mut skipped) = (0, BTreeMap::<String, u64>::new());

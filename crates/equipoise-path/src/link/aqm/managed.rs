@@ -20,8 +20,8 @@ pub(in crate::link) struct ManagedQueue<C, P, S> {
     limit: QueueLimit,
     queue: AnyQueue<C, P>,
     origin: Instant<C>,
-    /// From this time on, the service is free for the next packet. If a packet arrives while the queue is empty and the
-    /// service is idle, `free_at` is set to the arrival time.
+    /// From this time on, the link can transmit the next packet. If a packet arrives while the queue is empty and the
+    /// link is idle, `free_at` is set to the arrival time.
     free_at: Instant<C>,
     /// Total time before `free_at` in which no packet was queued or in service, in nanoseconds.
     idle_ns: u64,
@@ -118,7 +118,7 @@ impl<C, P: Queued, S: Service<C>> ManagedQueue<C, P, S> {
         Some((self.free_at, packet))
     }
 
-    /// The usage of the queue and the service until `now`.
+    /// The usage of the bottleneck until `now`.
     pub(in crate::link) fn usage(&self, now: Instant<C>) -> Usage {
         let elapsed = (now - self.origin).as_nanos();
         let share = |nanos: u64| (elapsed > 0).then(|| nanos as f64 / elapsed as f64);

@@ -48,8 +48,8 @@ impl Capacity {
         }
     }
 
-    /// `offered` divided by the data that the bottleneck can transmit from `from` to `to`. These two times are counted
-    /// from the origin. `None` if the capacity is zero or unlimited.
+    /// `offered` divided by the amount of data that the bottleneck can transmit from `from` to `to`. Both times are
+    /// measured from the start of the rate schedule or of the trace. `None` if this amount is zero or unlimited.
     pub fn load(&self, from: Span, to: Span, offered: Size) -> Option<f64> {
         self.bits(from, to).filter(|bits| *bits > 0.0).map(|bits| offered.as_bits() as f64 / bits)
     }

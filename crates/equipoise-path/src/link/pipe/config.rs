@@ -18,7 +18,8 @@ pub enum Discipline {
     /// Drops packets that arrive when the queue is full; never marks.
     #[default]
     DropTail,
-    /// Like drop-tail, and also drops packets at the head of the queue while the standing delay is too long (CoDel).
+    /// CoDel: drops packets at the head of the queue while the standing delay is too long. Like drop-tail, drops
+    /// packets that arrive when the queue is full.
     Codel(Codel),
     /// One queue per flow, each managed by CoDel (FQ-CoDel).
     FqCodel(FqCodel),

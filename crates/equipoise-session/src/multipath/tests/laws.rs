@@ -102,8 +102,8 @@ fn over(total: Total, split: &str, ways: &[Way], mut loses: impl FnMut(&Passing)
     Bench::between(config(Some(FORMAT)), paths, (total, scheduler(split, &[])), Box::new(network))
 }
 
-/// Returns two values for the media on a path that arrived within `seconds`: the rate in Mbit/s, and the mean delay in
-/// ms, minus `millis`.
+/// Returns two values for the media that arrived on a path within `seconds`: the rate in Mbit/s, and the mean delay
+/// minus `millis`, in ms.
 fn arrived(bench: &Bench, path: u16, seconds: [u64; 2], millis: u64) -> (f64, f64) {
     let (mut bits, mut packets, mut queued) = (0, 0u32, 0.0);
     for (at, on, event) in &bench.events {

@@ -150,7 +150,8 @@ fn there_are_no_more_paths_than_there_is_room_for() {
     assert!(bench.sent_on(15, 3000, 6000) > 90 && bench.sent_on(16, 0, 6000) == 0);
 }
 
-/// If no report arrives on any path, no path is better than another, and only the circuit breaker stops the media.
+/// If no report arrives on any path, no path is known to be better than another. The sender uses all paths until the
+/// circuit breaker stops the media.
 #[test]
 fn where_all_paths_are_silent_the_media_goes_on_until_the_circuit_breaks() {
     let network =

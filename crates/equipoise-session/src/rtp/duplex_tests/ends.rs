@@ -160,14 +160,14 @@ impl Ends {
         self.now = until;
     }
 
-    /// Returns summaries of the RTCP datagrams that both endpoints sent at or after this time.
+    /// Returns summaries of the RTCP datagrams that the endpoints sent at `after_ms` or later.
     pub(super) fn lines(&self, after_ms: u64) -> Vec<String> {
         let said = self.reports.iter().filter(|said| said.at_ms >= after_ms);
         said.map(|said| format!("{} {} {}", said.at_ms, ["near", "far"][said.from], said.words())).collect()
     }
 
-    /// Returns summaries of the RTCP datagrams that both endpoints sent at or after this time, except regular
-    /// RTCP compounds (RFC 3550, Sec. 6.2).
+    /// Returns summaries of the RTCP datagrams that the endpoints sent at `after_ms` or later, except regular RTCP
+    /// compounds (RFC 3550, Sec. 6.2).
     pub(super) fn exchange(&self, after_ms: u64) -> Vec<String> {
         self.lines(after_ms).into_iter().filter(|line| !line.contains("SDES")).collect()
     }

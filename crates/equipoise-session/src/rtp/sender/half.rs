@@ -8,7 +8,7 @@ use crate::rtp::stream::Packetiser;
 use crate::wire::rtcp::SenderInfo;
 use equipoise::units::{Instant, SenderClock};
 
-/// The sending role's part of an RTCP datagram that it shares with the receiving role.
+/// The sending role's part of an RTCP datagram. The receiving role's part is in the same datagram.
 #[derive(Debug, Default)]
 pub(in crate::rtp) struct Draft {
     /// A request: the sender information at the time of the request, and the extension of the sender report.

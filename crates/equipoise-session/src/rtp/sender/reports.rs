@@ -22,7 +22,8 @@ impl Sender {
         self.turns = [self.turns[1], self.packetiser.next_sequence()];
         if rests {
             self.exchange.rest(now);
-            // Without media, the receiver has nothing to report, so the circuit breaker must not count this time.
+            // Without media, the receiver has nothing to report. The circuit breakers must not count this time as
+            // time without reports.
             self.breakers.on_heard(now);
         } else {
             self.request_or_skip(now);

@@ -49,7 +49,7 @@ pub enum ArrivalTime {
     /// The packet arrived at this time, which has the format's resolution: 1/1024 s in RFC 8888, 250 µs in
     /// transport-wide feedback.
     At(Instant<ReceiverClock>),
-    /// The packet arrived before this time, so long ago that the format cannot express when (0x1FFE in RFC 8888).
+    /// The packet arrived before this time. The format cannot express such an early arrival time (0x1FFE in RFC 8888).
     Before(Instant<ReceiverClock>),
     /// The packet arrived, but the report does not contain the arrival time.
     Unknown,
@@ -114,9 +114,9 @@ impl<'a> ArrivalFeedback<'a> {
 
 /// Whether a packet of this type and format may have padding that is shorter than a 32-bit word.
 ///
-/// Our reading: draft-holmer-rmcat-transport-wide-cc-extensions-01, Sec. 3.1 fills the last 32-bit word with zeros.
-/// libwebrtc sets the padding bit for these one to three bytes, although RFC 3550, Sec. 6.4.1 requires padding in whole
-/// words.
+/// Our reading: draft-holmer-rmcat-transport-wide-cc-extensions-01, Sec. 3.1 fills the last 32-bit word with up to
+/// three bytes of zeros. libwebrtc treats these bytes as RTCP padding and sets the padding bit, although the length of
+/// RTCP padding must be a multiple of four bytes (RFC 3550, Sec. 6.4.1).
 pub(super) const fn is_padded_to_the_word(packet_type: u8, format: u8) -> bool {
     packet_type == TRANSPORT_LAYER_FEEDBACK && format == TRANSPORT_FORMAT
 }

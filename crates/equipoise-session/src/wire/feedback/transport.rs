@@ -57,7 +57,7 @@ const HEAD: usize = 20;
 const TICKS_PER_REFERENCE: i64 = 256;
 
 impl<'a> TransportFeedback<'a> {
-    /// Parses the body of the packet, which follows its RTCP header.
+    /// Parses the body of a feedback packet. The body is the data after the RTCP header.
     ///
     /// Chunks are read until all packets are covered. Further symbols in the last chunk, and data after the deltas, are
     /// ignored.

@@ -84,7 +84,8 @@ fn the_fields_of_the_draft() {
     assert_eq!(report.packets.collect::<Vec<_>>(), packets);
 }
 
-/// The packet is padded as by libwebrtc: with one byte, which the padding bit announces. Another packet follows.
+/// As in packets of libwebrtc, the padding is a single byte, and the padding bit is set. The packet is parsed alone and
+/// in front of another packet.
 #[test]
 fn padding_to_the_word_is_taken_off_wherever_the_packet_stands() {
     let mut bytes = encoded(&statuses(1, &[Some(ticks(0))]), AMPLE).remove(0);

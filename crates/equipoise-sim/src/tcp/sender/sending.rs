@@ -18,8 +18,8 @@ pub(super) enum Next {
     Rescue { number: u64, end: u64 },
 }
 
-/// Maximum number of new segments that duplicate acknowledgements allow beyond the window before a recovery (RFC 3042,
-/// Sec. 2).
+/// Before a recovery, each duplicate acknowledgement allows the sender to send a new segment beyond the window. This is
+/// the maximum number of such segments (RFC 3042, Sec. 2).
 const LIMITED_TRANSMIT: u64 = 2;
 /// In slow start, a sender that measures bandwidth is paced at this multiple of one window per round-trip time. The
 /// value is that of Linux.
@@ -106,8 +106,8 @@ impl Sender {
         self.departures.allow(now, self.pace(), room)
     }
 
-    /// The pacing rate. If the congestion control sets no rate, a connection that measures bandwidth is still paced,
-    /// because the measurement needs cross traffic between the segments, and not only after a burst of segments.
+    /// The pacing rate. A connection that measures bandwidth is paced even if the congestion control sets no rate. In a
+    /// burst of segments, no cross traffic would arrive between the segments, and the measurement would not see it.
     fn pace(&self) -> Option<Rate> {
         self.law.pacing_rate().or_else(|| {
             let round_trip_s = self.round_trips.smoothed().filter(|_| self.config.measurement.is_some())?.as_secs_f64();

@@ -53,7 +53,8 @@ fn of_three_lost_segments_one_is_sent_again_each_round_trip() {
 fn many_losses_in_a_window_end_in_a_timeout() {
     let mut talk = Talk::new(without_limited_transmit(), Fixed::new(10.0, 5.0));
     talk.sends(0..10);
-    // The timer is set to 1 s at the fast retransmit, and again to 1 s at the first partial acknowledgement.
+    // The timer is set to 1 s at the fast retransmit, and again at the first partial acknowledgement. The second
+    // partial acknowledgement does not restart the timer.
     talk.after(100).ack(0).ack(0).ack(0).sends([0]);
     talk.after(500).ack(1).sends([1]);
     talk.after(500).ack(2).sends([2]);

@@ -34,8 +34,8 @@ pub(super) struct Path {
     /// The first time at which the sender put more segments on the path than the window allows, with the details.
     pub(super) excess: Option<String>,
     last_timeout: (u64, Time),
-    /// Number of segments that may be on the path beyond the window. With SACK, the sender does not count a
-    /// retransmission of the last segment (RFC 6675, Sec. 4, `NextSeg`, rule 4).
+    /// Number of segments by which the segments on the path may exceed the window: 1 with SACK, otherwise 0. With SACK,
+    /// the sender does not count a retransmission of the last segment (RFC 6675, Sec. 4, `NextSeg`, rule 4).
     beyond: u64,
 }
 

@@ -177,8 +177,8 @@ proptest! {
         }
     }
 
-    /// If this test fails, a segment waits longer for its acknowledgement than the timer allows, or more segments wait
-    /// than allowed.
+    /// If this test fails, a segment waits longer than 200 ms for its acknowledgement, or two segments wait at the same
+    /// time.
     #[test]
     fn no_segment_waits_too_long(steps in proptest::collection::vec((0u64..12, 0i64..150), 1..100)) {
         let mut listener = Listener::new(ReceiverConfig::new());

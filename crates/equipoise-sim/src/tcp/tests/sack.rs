@@ -37,15 +37,13 @@ fn three_lost_segments_are_sent_again_in_one_round_trip() {
     talk.sends(0..10).after(100);
     // Segments 0, 3 and 6 are lost; the others arrive.
     talk.sack(0, &[(1, 2)]).sack(0, &[(1, 3)]).is_quiet();
-    // Segments on the path (`pipe`): 10 in flight - 3 acknowledged - 1 lost + 1 retransmitted = 7.
+    // Segments on the path (`pipe`): 10 sent - 3 acknowledged - 1 lost + 1 retransmitted = 7.
     talk.sack(0, &[(4, 5), (1, 3)]).sends([0]);
     talk.sack(0, &[(4, 6), (1, 3)]).is_quiet();
-    // Segment 3 is now detected as lost. Segments on the path: 10 in flight - 5 acknowledged - 2 lost + 1 retransmitted
-    // = 4.
+    // Segment 3 is now detected as lost. Segments on the path: 10 sent - 5 acknowledged - 2 lost + 1 retransmitted = 4.
     talk.sack(0, &[(7, 8), (4, 6), (1, 3)]).sends([3]);
     talk.sack(0, &[(7, 9), (4, 6), (1, 3)]).sends([10]);
-    // Segment 6 is now detected as lost. Segments on the path: 11 in flight - 7 acknowledged - 3 lost + 2 retransmitted
-    // = 3.
+    // Segment 6 is now detected as lost. Segments on the path: 11 sent - 7 acknowledged - 3 lost + 2 retransmitted = 3.
     talk.sack(0, &[(7, 10), (4, 6), (1, 3)]).sends([6, 11]);
     talk.after(100).sack(3, &[(7, 10), (4, 6)]).sends([12]).sack(6, &[(7, 10)]).sends([13]);
     talk.sack(6, &[(7, 11)]).sends([14]).ack(11).sends([15]);
@@ -122,7 +120,7 @@ fn the_tail_is_sent_again_once_for_want_of_new_data() {
     talk.sends(0..10).after(100);
     // Segments 0 and 9 are lost; the others arrive.
     talk.sack(0, &[(1, 2)]).sack(0, &[(1, 3)]).is_quiet().sack(0, &[(1, 4)]).sends([0]);
-    // Segments on the path (`pipe`): 10 in flight - 6 acknowledged - 1 lost + 1 retransmitted = 4.
+    // Segments on the path (`pipe`): 10 sent - 6 acknowledged - 1 lost + 1 retransmitted = 4.
     talk.sack(0, &[(1, 5)]).sack(0, &[(1, 6)]).is_quiet().sack(0, &[(1, 7)]).sends([9]);
     talk.sack(0, &[(1, 8)]).sack(0, &[(1, 9)]).is_quiet();
     talk.after(100).ack(9).is_quiet().ack(10).is_quiet();
@@ -155,9 +153,9 @@ fn a_new_recovery_sends_again_what_an_earlier_one_had_sent_in_doubt() {
     let mut talk = Talk::new(SenderConfig { min_rto: Span::from_secs(9), ..config }, Fixed::new(10.0, 10.0));
     // Ten segments are available per second, the first after 100 ms. Segment 0 is lost.
     talk.after(450).sends(0..4).sack(0, &[(1, 2)]).sack(0, &[(1, 3)]).sack(0, &[(1, 4)]).sends([0]);
-    // Segment 4 is sent as new data. It is the highest segment sent, so it is also retransmitted (RFC 6675, Sec. 4,
-    // `NextSeg`, rule 4). Both copies are lost. When segment 5 arrives, segment 4 is retransmitted again (rule 3). This
-    // copy is also lost.
+    // Segment 4 is sent as new data. Until segment 5 is available, there is no new data. Therefore segment 4, the
+    // highest segment sent, is retransmitted (RFC 6675, Sec. 4, `NextSeg`, rule 4). Both copies are lost. When segment
+    // 5 is acknowledged, segment 4 is retransmitted again (rule 3). The third copy is lost, too.
     talk.after(200).sends([4, 4, 5]).sack(0, &[(5, 6), (1, 4)]).sends([4]);
     talk.sack(4, &[(5, 6)]);
     assert_eq!(talk.stats().recoveries, 1);

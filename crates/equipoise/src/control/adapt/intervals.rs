@@ -8,7 +8,7 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 /// The configuration of [`Intervals`].
 #[derive(Clone, Copy, Debug)]
 pub struct IntervalConfig {
-    /// Length of an interval, at least 1 ms. The first feedback at or after the end of the interval closes it.
+    /// Length of an interval, at least 1 ms. The first feedback at or after this time ends the interval.
     pub interval: Span,
     /// The reference relative to which delays are measured.
     pub origin: Origin,

@@ -33,15 +33,16 @@ pub fn response(rho: f64, packet: Size) -> f64 {
     6.0 / (rho * (4.0 - rho)) * packets_per_s_per_mbps(packet)
 }
 
-/// The minimum load for [`response`]. The value is our choice: at a load of 0.05, the coefficient of response is
-/// thirteen times its value at 0.8, so steps are small but do not vanish.
+/// The minimum load for [`response`]. The value is our choice. A larger coefficient of response makes the steps of the
+/// rate smaller. At a load of 0.05, the coefficient is thirteen times its value at a load of 0.8, so the steps are
+/// small but do not vanish.
 pub const LEAST_LOAD: f64 = 0.05;
 
 /// Returns the headroom (the free capacity) of the bottleneck, in Mbit/s, that follows from a delay variance in s².
 ///
-/// Source: Waki 2013, Eq. 9 and 12: the slope of the mean delay over the rate is `1 / (2(μ - λ)²)`, and it equals
-/// `b σ²`. Therefore `μ - λ = 1 / sqrt(2 b σ²)` packets/s. `response` is b in 1/(s·Mbit/s), and `packet` is the packet
-/// size that converts between packets/s and Mbit/s.
+/// Source: Waki 2013, Eq. 9 and 12: the derivative of the mean delay with respect to the rate is `1 / (2(μ - λ)²)`, and
+/// it equals `b σ²`. Therefore `μ - λ = 1 / sqrt(2 b σ²)` packets/s, for b in 1/(s·packet/s). `response` is b in
+/// 1/(s·Mbit/s). The packet size `packet` is needed to convert between the units.
 pub fn headroom_mbps(response: f64, variance_s2: f64, packet: Size) -> f64 {
     1.0 / libm::sqrt(2.0 * packets_per_s_per_mbps(packet) * response * variance_s2)
 }

@@ -11,7 +11,7 @@ pub struct PrintedConfig {
     pub limits: RateLimits,
     /// How the coefficient of response b is obtained.
     pub response: Response,
-    /// Size of an IP packet, which converts between packets/s and Mbit/s.
+    /// Size of the IP packets. It is needed to convert rates between packets/s and Mbit/s.
     pub packet: Size,
 }
 

@@ -171,8 +171,8 @@ impl Ap {
         delay
     }
 
-    /// Sets a push (a small random change of the rate) to zero if a rate limit would cut it, because nothing could be
-    /// learned from it.
+    /// Sets the push (a small random change of the rate) to zero if a rate limit would cut the push. The learner could
+    /// learn nothing from a push that is cut.
     fn push_within_limits(&mut self) {
         let pushed = (self.rate.as_mbps_f64() + self.learner.push_mbps()) * 1e6;
         if self.config.limits.clamp(pushed).1 {
@@ -198,8 +198,9 @@ impl Ap {
         // If the delay rose or fell steadily from the last mean to this mean, this ramp adds a variance that is not
         // noise of the queue.
         let ramp_s2 = (mean_s - path.last_s) * (mean_s - path.last_s) / 12.0;
-        // The mean may also have jumped between two intervals, without a ramp. Therefore the subtraction does not lower
-        // the result below the variance in the path model.
+        // The variance of the ramp is subtracted. But if the delay jumped between the two intervals, there was no ramp,
+        // and the difference would be too small. Therefore the result is not reduced below the variance in the path
+        // model.
         let variance_s2 = (delay.variance_s2 - ramp_s2).max(delay.variance_s2.min(path.variance_s2));
         let surprise = mean_s - path.mean_s;
         if surprise.abs() > SURPRISING * libm::sqrt(path.surprise_s2) {
@@ -255,9 +256,10 @@ impl Ap {
         (next.clamp(least, most), reason)
     }
 
-    /// Limits an increase of the rate. Steps are small near the ceiling, which is the rate at which the path was last
-    /// found full. If `blind` is set, a longer report interval makes the largest step smaller. No increase is allowed
-    /// until feedback can show the effect of the last increase.
+    /// Limits an increase of the rate. An increase at most doubles the rate. If `blind` is set, the largest increase is
+    /// smaller for a longer report interval. Near the ceiling, which is the rate at which the path was last found full,
+    /// increases are small. After an increase, no further increase is allowed until feedback can show the effect of the
+    /// first one.
     ///
     /// `blind` means that the delay shows no cross traffic, or that delay statistics are missing although more than
     /// [`FEW`] packets were sent.
@@ -294,8 +296,8 @@ impl Ap {
         change.is_some_and(|change| now - change < round_trip)
     }
 
-    /// Reacts to a full path: sets the rate to `next`, in Mbit/s, unless it was already reduced within the last round
-    /// trip.
+    /// Reacts to a full path: sets the rate to `next`, in Mbit/s. If the rate was already reduced for a full path
+    /// within the last round trip, keeps the rate.
     fn on_full(&mut self, now: Instant<SenderClock>, interval: &IntervalSummary, next: f64, reason: Reason) {
         self.learner.rest();
         if self.is_too_soon(now, self.cut) {
@@ -306,7 +308,8 @@ impl Ap {
         self.decide(next, reason, None);
     }
 
-    /// Reacts to more loss than chance explains: sets the rate below the delivery rate, because the excess is lost.
+    /// Reacts to more loss than chance explains. Sets the rate below the delivery rate, because the path loses the data
+    /// that exceeds the delivery rate.
     fn on_losses(&mut self, now: Instant<SenderClock>, interval: &IntervalSummary) {
         let rate = self.rate.as_mbps_f64();
         let delivered = interval.delivered.map_or(rate / 2.0, Rate::as_mbps_f64);

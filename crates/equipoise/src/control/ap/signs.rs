@@ -1,7 +1,8 @@
 use crate::control::IntervalSummary;
 use crate::units::{Instant, SenderClock, Span};
 
-/// Signs of a full path in addition to the delay's statistics: losses, and the round-trip time above its minimum.
+/// Detects a full path by lost packets, and by how much the round-trip time exceeds its minimum. The statistics of the
+/// one-way delay, which are other signs of a full path, are not part of this structure.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Signs {
     last_report: Option<Instant<SenderClock>>,

@@ -45,7 +45,8 @@ pub enum Kind {
     Choice(&'static [&'static str]),
 }
 
-/// Writes the word "rate" or "time", the unit of a number ("number" if there is no unit), or the allowed words.
+/// For a number, writes the number's unit, or "number" if there is no unit. For a choice, writes the allowed words. For
+/// a rate or a time, writes "rate" or "time".
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

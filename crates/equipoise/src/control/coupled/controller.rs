@@ -21,8 +21,8 @@ pub trait SharedGroup: Send + Sync + fmt::Debug {
 /// of one flow reaches another flow at the other flow's next packet, report or timer. Source: RFC 8699, Sec. 5.3, 6.1,
 /// App. A.
 ///
-/// Only the first active flow of the group sends probes. If several flows sent probes at once, each would measure the
-/// capacity that they all share.
+/// Only the first active flow of the group sends probes. One prober is enough, because a probe measures the capacity
+/// that all flows of the group share.
 #[derive(Debug)]
 pub struct Coupled {
     controller: BoxedController,

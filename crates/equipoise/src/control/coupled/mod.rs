@@ -2,8 +2,8 @@
 //!
 //! Each flow keeps its own congestion controller. A [`FlowGroup`], the flow state exchange of RFC 8699, sums the rates
 //! that the controllers calculate, and assigns each flow its share of the sum. [`Coupled`] adds a controller to a
-//! group. A group is a plain state machine without a lock; if several controllers share a group, the caller provides
-//! the lock: [`SharedGroup`].
+//! group. A group is a plain state machine without a lock. If several controllers share a group, the caller implements
+//! [`SharedGroup`] with a lock.
 //!
 //! ```text
 //!   controller 1 ── CC_R(1) ─▶            ┌─ FSE_R(1) ─▶ controller 1

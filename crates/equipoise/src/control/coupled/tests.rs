@@ -79,8 +79,8 @@ fn what_a_flow_does_not_desire_is_the_others() {
     assert_eq!(shares(&group, &flows), [600_000, 100_000, 500_000].map(Some));
 }
 
-/// If this test fails, flows that leave most of their rate unused accumulate an untested rate, and react to congestion
-/// by reducing only this untested rate.
+/// If this test fails, the sum of the rates grows while the flows use only a small part of the sum. The reaction to
+/// congestion then reduces only the unused part.
 #[test]
 fn what_is_left_over_does_not_grow_and_congestion_counts_from_what_was_given() {
     let (mut group, flows) = group(Coupling::Active, &[1.0, 1.0]);

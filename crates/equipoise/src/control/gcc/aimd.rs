@@ -73,11 +73,11 @@ const DETECTION: Span = Span::from_millis(100);
 const FRAMES: f64 = 30.0;
 /// Size of the largest packet of a frame, in bits (draft-ietf-rmcat-gcc-02, Sec. 5.5).
 const PACKET: f64 = 1200.0 * 8.0;
-/// A decrease must wait for a round-trip time after the last update. These are the lower and the upper bound of this
-/// wait (libwebrtc, `aimd_rate_control`).
+/// A decrease is allowed one round-trip time after the last update of the rate. For this purpose, the round-trip time
+/// is limited to the range between these two values (libwebrtc, `aimd_rate_control`).
 const SOONEST_DECREASE: (Span, Span) = (Span::from_millis(10), Span::from_millis(200));
-/// If the delivery rate is below this share of the rate, a decrease need not wait for the minimum time since the last
-/// change of the rate (libwebrtc, `aimd_rate_control`).
+/// If the delivery rate is below this share of the rate, a decrease is allowed immediately (libwebrtc,
+/// `aimd_rate_control`).
 const COLLAPSE: f64 = 0.5;
 
 impl Aimd {
@@ -273,9 +273,9 @@ mod tests {
         }
     }
 
-    /// At a constant 20.8 kbit/s per second, a rise of 150 kbit/s takes 7.2 s. In this test, the rate rises by 155
-    /// kbit/s, which takes longer: above 864 kbit/s, a frame is divided into four packets instead of three, so packets
-    /// and steps are smaller.
+    /// At a constant 20.8 kbit/s per second, a rise of 150 kbit/s takes 7.2 s. In this test, the rise takes longer for
+    /// two reasons. First, the rate rises by 155 kbit/s. Second, above 864 kbit/s, a frame consists of four packets
+    /// instead of three. Therefore the packets are smaller, and the steps of the rate are smaller.
     #[test]
     fn what_a_decrease_took_is_back_after_seven_seconds() {
         let mut aimd = near_capacity(GccForm::Libwebrtc, 1000, 100);

@@ -78,7 +78,7 @@ mod tests {
 
     /// If the application sends at 20 % of the estimated rate, the budget grows at 65 % - 20 % = 45 % of this rate. The
     /// maximum of the budget is 65 % of this rate times 0.5 s. So the budget reaches 80 % of its maximum after 0.4 s ·
-    /// 65/45 = 0.58 s.
+    /// 65/45 = 0.58 s. From then on, the flow is app-limited.
     #[test]
     fn an_application_that_sends_little_is_found_when_the_budget_says() {
         let mut limit = AppLimit::new(1e6);

@@ -147,8 +147,8 @@ mod tests {
     use super::*;
     use crate::units::Rate;
 
-    /// Returns the result in kbit/s of a probe with five packets of 1000 bytes, which leave every `sent_ms` and arrive
-    /// every `received_ms`. The last `lost` packets do not arrive.
+    /// Returns the result of a probe with five packets of 1000 bytes, in kbit/s. A packet leaves every `sent_ms` ms,
+    /// and a packet arrives every `received_ms` ms. The last `lost` packets do not arrive.
     fn result(sent_ms: u64, received_ms: u64, lost: u64) -> Option<f64> {
         let mut clusters = Clusters::default();
         let probe = Probe::new(1, Rate::from_bps(1), 5, Size::from_bytes(5000));

@@ -90,7 +90,7 @@ pub struct Gcc {
     snapshot: Snapshot,
 }
 
-/// The part of the state that is not the same in the two forms of the law.
+/// The part of the state that differs between the two forms of the law: libwebrtc's form and the draft's form.
 #[derive(Clone, Debug)]
 #[expect(clippy::large_enum_variant, reason = "one for each controller, which lives on the heap")]
 enum Form {
@@ -195,7 +195,8 @@ impl Gcc {
         self.tell_probing(now, has_recovered);
     }
 
-    /// Passes the new rate to the app-limit detector and to the probes.
+    /// Passes the new rate to the app-limit detector and to [`Probing`](super::probing::Probing), which decides when to
+    /// probe.
     fn tell_probing(&mut self, now: Instant<SenderClock>, has_recovered: bool) {
         let is_too_long = self.backoff.is_too_long();
         let Form::Libwebrtc { losses, app_limit, probing, .. } = &mut self.form else { return };

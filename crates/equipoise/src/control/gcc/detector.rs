@@ -33,7 +33,7 @@ pub(super) struct Detector {
 /// the queues of other flows. With a larger gain downwards, it detects smaller overloads.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Gains {
-    /// `k_u`: how fast the threshold rises towards an estimate above it.
+    /// `k_u`: how fast the threshold rises towards an estimate above the threshold.
     pub up: f64,
     /// `k_d`: how fast the threshold falls towards an estimate below the threshold.
     pub down: f64,
@@ -71,8 +71,8 @@ const HIGHEST_THRESHOLD: f64 = 600.0;
 const SPIKE: f64 = 15.0;
 /// The maximum elapsed time Δt that counts for one change of the threshold (libwebrtc, `trendline_estimator`).
 const LONGEST_STEP: Span = Span::from_millis(100);
-/// Overuse is reported only after the estimate was above the threshold γ for longer than this, in ms, by the departure
-/// times of packets (draft-ietf-rmcat-gcc-02, Sec. 5.4).
+/// Overuse is reported only after the estimate was above the threshold γ for longer than this time, in ms. The time is
+/// measured between departures of packets (draft-ietf-rmcat-gcc-02, Sec. 5.4).
 const OVERUSE_MS: f64 = 10.0;
 
 impl Detector {

@@ -76,8 +76,8 @@ impl Group {
 }
 
 impl Grouping {
-    /// Processes a packet that arrived, from feedback at `now`. If the packet starts a new group and there are two
-    /// complete groups, returns the difference between these two groups.
+    /// Processes a packet that, according to feedback received at `now`, has arrived. If the packet starts a new group
+    /// and there are two complete groups, returns the difference between these two groups.
     ///
     /// A packet that left before the first packet of the current group is ignored. If the last packet of the current
     /// group arrived before the last packet of the previous group, a packet that would start the next group is dropped.

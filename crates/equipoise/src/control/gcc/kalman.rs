@@ -115,8 +115,8 @@ mod tests {
         assert!((found.trend - 1.0).abs() < 1e-3 && (found.compared_ms - 60.0 * found.trend).abs() < 1e-9);
     }
 
-    /// A delay of 1000 ms more than the expected delay moves the estimate no more than a delay of three standard
-    /// deviations (3 ms) more than the expected delay.
+    /// Innovations are clamped at three standard deviations, which are 3 ms here. Therefore innovations of 1000 ms and
+    /// of 3 ms change the estimate equally.
     #[test]
     fn an_outlier_is_cut() {
         let (calm, _) = run(0.0, 100);

@@ -63,7 +63,7 @@ pub(super) enum ProbeLimit {
 }
 
 // All constants below, except the last two, are from libwebrtc, `probe_controller`.
-/// Rates of the first two probes, as multiples of the first rate.
+/// Rates of the first two probes, as multiples of the start rate.
 const FIRST: [f64; 2] = [3.0, 6.0];
 /// Rate of a further probe, as a multiple of the allowed rate.
 const FURTHER: f64 = 2.0;
@@ -170,7 +170,7 @@ impl Probing {
         }
     }
 
-    /// Records that the queue is normal again. If there was a large drop of the rate, this may request a probe.
+    /// Called when the queue is normal again. May request a probe if there was a large drop of the rate.
     pub(super) fn on_recovered(&mut self, now: Instant<SenderClock>) {
         let was_limited = self.limit_ended.is_some_and(|ended| now - ended < LIMIT_REMEMBERED);
         let (Some(drop), true) = (self.drop, self.limited_since.is_some() || was_limited) else { return };

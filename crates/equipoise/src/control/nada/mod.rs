@@ -14,13 +14,12 @@ use receiver::{Receiver, Report};
 use super::{Allowance, Controller, Feedback, Needs, PacketFeedback, QueuedFrame, RateLimits, Reason, Snapshot};
 use crate::units::{Instant, Rate, SenderClock, Size, Span};
 
-/// Network-assisted dynamic adaptation (NADA): controls the rate by one congestion signal from queueing delay, marks
-/// and losses.
+/// Network-assisted dynamic adaptation (NADA): controls the rate by a single congestion signal.
 ///
-/// Queueing delay, ECN marks and losses are added up into one equivalent delay. On an underused path the rate rises in
-/// steps, which are bounded by the queue that they may build. Otherwise the rate converges to
-/// `PRIO XREF RMAX / x_curr`. Flows that share a bottleneck see about the same signal. Therefore their shares are
-/// proportional to their priorities and highest rates, for every kind of signal.
+/// The signal is a delay: the sum of the queueing delay and of penalties for ECN marks and losses. On an underused path
+/// the rate rises in steps. The size of a step is limited by the queue that the step may cause. Otherwise the rate
+/// converges to `PRIO XREF RMAX / x_curr`, where `x_curr` is the signal. Flows that share a bottleneck have about the
+/// same signal. Therefore their rates are proportional to PRIO (priority) and to RMAX (maximum rate).
 ///
 /// Source: RFC 8698. The receiver's part (Sec. 4.2, 5.1) is computed at the sender, which Sec. 5.3 and 6.4 allow.
 ///
@@ -45,7 +44,7 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 ///
 /// | symbol | name | unit |
 /// | --- | --- | --- |
-/// | `d` | queueing delay: minimum of 15 samples less the minimum of ten minutes | s |
+/// | `d` | queueing delay: minimum of 15 samples minus the base delay (the minimum over ten minutes) | s |
 /// | `d_tilde` | queueing delay after warping | s |
 /// | `p_mark`, `p_loss` | smoothed shares of packets marked and lost | |
 /// | `p`, `p_inst` | `p_mark` or `p_loss`; the share within LOGWIN, before smoothing | |

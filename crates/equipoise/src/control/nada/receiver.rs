@@ -15,8 +15,8 @@ pub(super) struct Receiver {
     samples: usize,
     /// Packets by departure time, on the sender's clock.
     sent: Window<Sent>,
-    /// Bytes by arrival time, on the receiver's clock. A packet without an arrival time counts when its feedback
-    /// arrives, on the sender's clock.
+    /// Bytes by arrival time, on the receiver's clock. For a packet without an arrival time, the time at which its
+    /// feedback arrived is used instead, on the sender's clock.
     arrived: Window<u64>,
     highest_number: u64,
     round_trip: Option<Span>,

@@ -71,8 +71,8 @@ pub fn rates(terms: &[Term], total: f64) -> Vec<f64> {
         return fill(&terms.iter().map(Term::relaxed_up).collect::<Vec<_>>(), total);
     }
     if sum(Term::low) > total {
-        // The rates must fall by more than the step limits allow. `fill` computes rates that must rise, so the signs
-        // are reversed before and after the call of `fill`.
+        // The rates must fall by more than the step limits allow. `fill` needs functions that rise, so it gets the
+        // negated rates and the negated total.
         let down = fill(&terms.iter().map(Term::relaxed_down).collect::<Vec<_>>(), -total);
         return down.into_iter().map(|rate| -rate).collect();
     }

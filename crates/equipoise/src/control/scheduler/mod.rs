@@ -8,11 +8,11 @@
 //!
 //! | symbol | name | unit |
 //! | --- | --- | --- |
-//! | `a_i`, `Δa_i` | rate of path i, its step | Mbit/s |
-//! | `x_i`, `σ_i²` | mean and variance of its one-way delay | s, s² |
-//! | `b_i` | its coefficient of response | 1/(s·Mbit/s) |
-//! | `c_i = b_i σ_i²` | growth of its mean delay with its rate | s/(Mbit/s) |
-//! | `D` | change of the total | Mbit/s |
+//! | `a_i`, `Δa_i` | rate of path i, step of this rate | Mbit/s |
+//! | `x_i`, `σ_i²` | mean and variance of the one-way delay of path i | s, s² |
+//! | `b_i` | coefficient of response of path i | 1/(s·Mbit/s) |
+//! | `c_i = b_i σ_i²` | growth of the mean delay of path i with its rate | s/(Mbit/s) |
+//! | `D` | change of the total rate | Mbit/s |
 //!
 //! [`ApScheduler`] is the paper's method; [`Single`], [`Equal`] and [`MinDelay`] are its comparators.
 

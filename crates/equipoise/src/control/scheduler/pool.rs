@@ -69,8 +69,8 @@ mod tests {
         assert_eq!(pool.take(), None);
     }
 
-    /// The combined delay of all paths responds to the total rate as the delay of a single path does. The test compares
-    /// the response that the combined variance predicts with the change of the mean delay of two paths.
+    /// If the total rate changes, the combined mean delay of two paths must change by the amount that the combined
+    /// variance predicts.
     #[test]
     fn the_pooled_variance_says_how_the_pooled_mean_answers_to_the_total() {
         let view = |number, rate: u64, mean_s, variance_s2| PathView {

@@ -39,8 +39,9 @@ pub(super) const CAREFUL_ROUND_TRIPS: f64 = 100.0;
 /// (Sec. 4.2.1.3).
 const ALPHA_UP: f64 = 1.0 / 8.0;
 const ALPHA_DOWN: f64 = 1.0 / 128.0;
-/// Lower bounds of the factors that make a step of the window smaller (Sec. 4.2.2.1, 4.2.2.2). `LEAST_NEARNESS` bounds
-/// `scl`, and in a reduction also `ref_wnd_delay_scale`. `LEAST_JITTER_UP` bounds `ref_wnd_delay_scale` in growth.
+/// The factors `scl` and `ref_wnd_delay_scale` make a step of the window smaller (Sec. 4.2.2.1, 4.2.2.2). The lower
+/// bound of `scl` is `LEAST_NEARNESS`. The lower bound of `ref_wnd_delay_scale` is `LEAST_NEARNESS` if the window is
+/// reduced, and `LEAST_JITTER_UP` if the window grows.
 const LEAST_NEARNESS: f64 = 0.25;
 const LEAST_JITTER_UP: f64 = 0.1;
 /// `REF_WND_OVERHEAD_MIN` and `REF_WND_OVERHEAD_MAX`: the lowest and the highest limit of the bytes in flight, as
@@ -66,7 +67,8 @@ pub struct Growth {
     pub unmarked: f64,
     /// `s_rtt`, the smoothed round-trip time, in s.
     pub round_trip_s: f64,
-    /// `scl`, the result of [`ScreamLaw::nearness`]: 0.1 near the window at which congestion last began, 1 far from it.
+    /// `scl`, the result of [`ScreamLaw::nearness`]: 0.1 if `window` is near the window at which congestion last began,
+    /// 1 if it is far from that window.
     pub nearness: f64,
     /// `ref_wnd_delay_scale`, a factor for the growth of the window: 1 without jitter, 0 with much jitter.
     pub calm: f64,
@@ -164,8 +166,8 @@ impl ScreamLaw {
         if bps.is_finite() { bps.max(0.0) } else { 0.0 }
     }
 
-    /// Returns the window in bytes for a target of `bps`: the inverse of [`target_bps`](Self::target_bps) with an empty
-    /// media queue, except for small windows.
+    /// Returns the window in bytes for a target of `bps`. For a window of ten segments or more, this is the inverse of
+    /// [`target_bps`](Self::target_bps) with an empty media queue.
     pub(super) fn window_for(&self, bps: f64, round_trip_s: f64) -> f64 {
         (bps * round_trip_s / 8.0 * TARGET_DIVISOR / self.payload()).max(self.least_window)
     }

@@ -97,7 +97,7 @@ pub struct Scream {
     /// the time when this limit last grew.
     policed: f64,
     policed_at: Option<Instant<SenderClock>>,
-    /// Until this time, the target rate is halved, because the base delay is measured again.
+    /// Until this time, the target rate is halved, so that the queue drains and the base delay can be measured again.
     halved_until: Option<Instant<SenderClock>>,
     target: Rate,
     snapshot: Snapshot,

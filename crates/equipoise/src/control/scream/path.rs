@@ -176,8 +176,8 @@ impl Path {
         self.flight.most = self.flight.most.max(in_flight.as_bytes() as f64);
     }
 
-    /// Records a reaction at `now` to all earlier feedback. `is_event` says whether it was a reaction to a loss or a
-    /// classic mark. After such a reaction, losses and classic marks of packets that left before `now` are ignored.
+    /// Records that the law reacted at `now` to all earlier feedback. `is_event` says whether the law reacted to a loss
+    /// or a classic mark. If so, losses and classic marks of packets that left before `now` are ignored from then on.
     pub(super) fn on_reaction(&mut self, now: Instant<SenderClock>, is_event: bool) {
         self.news.is_lost = false;
         self.news.is_marked = false;

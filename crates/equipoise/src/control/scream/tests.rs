@@ -167,8 +167,8 @@ fn the_losses_of_one_round_trip_are_one_congestion() {
 
 #[test]
 fn classic_marks_reduce_by_a_factor_and_those_of_l4s_by_their_fraction() {
-    // alpha is 1/8 after the first marks. The reduction is alpha/2, divided by 2 because the round-trip time is twice
-    // `VIRTUAL_RTT`.
+    // For L4S, alpha is 1/8 after the first marks. The reduction is alpha/2, divided by 2 because the round-trip time
+    // is twice `VIRTUAL_RTT`.
     for (marking, expected) in [(Marking::Classic, 0.8), (Marking::L4s, 1.0 - 1.0 / 32.0)] {
         let mut scream = Scream::new(ScreamConfig { marking, ..config(50.0) });
         tell(&mut scream, 1000, 0, 0, 0);

@@ -41,8 +41,8 @@ pub struct Cubic {
     reno: Reno,
     /// The window before the last reduction, in segments.
     prior: f64,
-    /// `W_max`: the window at the last loss, which fast convergence may reduce (RFC 9438, Sec. 4.7). `None` before any
-    /// loss and after a timeout.
+    /// `W_max`: the window at the last loss. Fast convergence may reduce this value (RFC 9438, Sec. 4.7). `None` before
+    /// any loss and after a timeout.
     peak: Option<f64>,
     stage: Option<Stage>,
     last_ack: Option<Instant<SenderClock>>,
@@ -69,7 +69,7 @@ struct Curve {
 
 /// C, the steepness of the curve, in segments/s³ (RFC 9438, Sec. 5).
 const STEEPNESS: f64 = 0.4;
-/// β, the factor by which a loss reduces the window (RFC 9438, Sec. 4.6).
+/// β: a loss multiplies the window by this factor (RFC 9438, Sec. 4.6).
 const DECREASE: f64 = 0.7;
 /// α, the growth of `W_est` per round trip in segments, while `W_est` (the window that Reno would have) is below the
 /// window before the last reduction (RFC 9438, Sec. 4.3).
@@ -239,7 +239,7 @@ mod tests {
         assert!((FRIENDLY_INCREASE - 9.0 / 17.0).abs() < 1e-12);
     }
 
-    /// On a path with a large bandwidth-delay product the window follows the cubic function one round-trip time ahead.
+    /// On a path with a large bandwidth-delay product, the window must follow the cubic function to within 1 %.
     #[test]
     fn acknowledgement_by_acknowledgement_it_follows_the_curve() {
         let mut cubic = after_loss_at(1000.0);
@@ -259,8 +259,9 @@ mod tests {
         let windows = run(&mut cubic, 1.0, 1, 100);
         assert!((windows[0] / (14.0 + 10.0 * 0.529_4) - 1.0).abs() < 0.02, "ten round trips: {}", windows[0]);
         let mut cubic = after_loss_at(20.0);
-        // Growth by 6 segments, at 0.529 per round trip, takes 11.3 of the 500 round trips of 2 ms. In each of the
-        // other round trips, one segment is added.
+        // There are 500 round trips of 2 ms. In the first 11.3 round trips, the window grows from 14 segments to the
+        // last peak of 20 segments, by 0.529 segments per round trip. In each of the other round trips, the window
+        // grows by one segment.
         let windows = run(&mut cubic, 1.0, 1, 2);
         assert!((windows[0] / (20.0 + 500.0 - 11.3) - 1.0).abs() < 0.02, "500 round trips: {}", windows[0]);
     }

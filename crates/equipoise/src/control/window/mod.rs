@@ -42,8 +42,8 @@ pub trait WindowController: Send + Sync + Debug {
     /// last acknowledgement of new data. After the call, the window is one segment (RFC 5681, Sec. 3.1).
     fn on_timeout(&mut self, now: Instant<SenderClock>, in_flight: u64);
 
-    /// Called when nothing was sent for longer than the retransmission timeout: at most `window` segments may be sent
-    /// at once now (RFC 5681, Sec. 4.1).
+    /// Called when nothing was sent for longer than the retransmission timeout. The sender may now send a burst of at
+    /// most `window` segments (RFC 5681, Sec. 4.1).
     fn on_restart(&mut self, now: Instant<SenderClock>, window: f64);
 
     /// Called when the path's bandwidth was measured. Has no effect unless the law uses bandwidth measurements.

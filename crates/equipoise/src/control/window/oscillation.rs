@@ -26,9 +26,9 @@ use crate::units::{Instant, Rate, SenderClock};
 /// | `dB` | increment of Brownian motion | √s |
 ///
 /// Our interpretation of the source:
-/// - The variance of dB is dt, as in an Euler-Maruyama step of Eq. 17. The paper's Eq. 18 instead adds m w B at each
-///   acknowledgement. Each acknowledgement also adds a random number of variance one to B, so the variance of B grows
-///   without bound.
+/// - The variance of dB is dt, as in an Euler-Maruyama step of Eq. 17. The paper's Eq. 18 is different: at each
+///   acknowledgement, a random number of variance one is added to B, and m w B is added to the window. So the variance
+///   of B grows without bound.
 /// - Nothing is added in slow start, because Eq. 18 replaces only Eq. 10, the law of Symbiosis. After slow start, any
 ///   law oscillates, including Reno. Symbiosis leaves slow start as soon as the path is measured.
 /// - Nothing is added while part of the window is unused. At such times, the law does not raise the window, so it would
@@ -167,7 +167,7 @@ mod tests {
         At::from_nanos(ms * 1_000_000)
     }
 
-    /// The variance of a Brownian motion grows with the elapsed time. It must not depend on the number of
+    /// The variance of a Brownian motion grows with the elapsed time. The variance must not depend on the number of
     /// acknowledgements.
     #[test]
     fn the_variance_is_that_of_the_time_and_not_of_the_number_of_acknowledgements() {

@@ -33,8 +33,8 @@ const LEAST: usize = 5;
 /// cross traffic at 70 % of the link's rate adds 0.7 packets per gap on average. So at least 30 % of the gaps, which is
 /// more than a fifth, contain no cross traffic.
 const CROWD_SHARE: usize = 5;
-/// Minimum number of gaps between acknowledgements in a cluster, so that two stray gaps do not form a cluster (our
-/// choice).
+/// A cluster contains at least this number of gaps between acknowledgements. Our choice: two gaps may be nearly equal
+/// by chance.
 const LEAST_CROWD: usize = 3;
 /// Gaps in a cluster exceed the cluster's shortest gap by at most 1/`CROWD_WIDTH` of that gap (our choice). At 1 Gbit/s
 /// and segments of 1500 bytes, this is 1.2 µs: more than the rounding of a microsecond clock, and less than the service

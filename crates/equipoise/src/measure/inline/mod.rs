@@ -97,9 +97,9 @@ pub struct InlineConfig {
 }
 
 impl InlineConfig {
-    /// Default of `most_held`, the largest average part of the window that is held back. Our choice. We rejected 0.001:
-    /// the connection would lose at most 1 % of its rate in nearly all cases, but a result would take about twenty
-    /// round trips with a window of a hundred segments.
+    /// Default of `most_held`, the largest average part of the window that is held back. Our choice. With 0.001, the
+    /// connection would lose less rate: at most 1 % in nearly all cases. But with a window of a hundred segments, a
+    /// result would take about twenty round trips, which is too long.
     pub const MOST_HELD: f64 = 0.01;
 
     /// Returns a configuration for segments of this size, with the default [`MOST_HELD`](Self::MOST_HELD).
@@ -148,8 +148,8 @@ const HOLD_SHARE: (i64, i64) = (3, 4);
 const MOST_SLIPPED: i64 = 4;
 /// A stream that ended early still counts if at least this part of its segments was sent (our choice).
 const ENOUGH: (u64, u64) = (3, 4);
-/// The margin is the number of extra segments gathered before a stream, in units of 1/`MARGIN_PARTS` of a segment. It
-/// shrinks by one unit with each stream that did not run out of segments (our choice).
+/// The margin is the number of extra segments gathered before a stream. The unit of the margin is 1/`MARGIN_PARTS` of a
+/// segment. The margin shrinks by one unit with each stream that did not run out of segments (our choice).
 const MARGIN_PARTS: u64 = 4;
 /// When a stream has run out of segments, the margin (the number of extra segments gathered before a stream) increases
 /// by this value, in units of 1/`MARGIN_PARTS` of a segment. Our choice: four segments.
@@ -310,7 +310,8 @@ impl InlineMeasurement {
         self.estimate.take()
     }
 
-    /// Returns the plan of the next stream; `None` if the window is too small for a stream.
+    /// Returns the plan of the next stream; `None` if the window is too small for a stream. `room` is the number of
+    /// segments that may be sent now.
     fn plan(&self, room: u64) -> Option<Plan> {
         let window = room.saturating_add(self.next_number.saturating_sub(self.acknowledged));
         let Some(capacity) = self.capacity_bps() else {
@@ -322,7 +323,8 @@ impl InlineMeasurement {
         Plan::spaced(window, (low / bits / 1e9, high / bits / 1e9))
     }
 
-    /// Records that the next segment of the stream left; `slipped` is the total lateness of its segments so far.
+    /// Records that the next segment of the stream left. `slipped` is the sum of the lateness of the stream's segments
+    /// so far. If `slipped` is too large, no further segments of the stream are recorded.
     fn send_in_stream(&mut self, now: Instant<SenderClock>, slipped: Span) {
         let Some(stream) = &mut self.sending else { return };
         let sent = stream.end() - stream.first();

@@ -119,8 +119,9 @@ mod tests {
 
     #[test]
     fn a_stream_begins_when_what_lacks_comes_in_while_it_is_sent() {
-        // After the burst, 32 segments follow at intervals of 1 ms. Ten segments were acknowledged in 10 ms. So another
-        // 32 segments become available during the 32 ms of the stream.
+        // The stream has a burst of 8 segments, and then 32 segments at intervals of 1 ms. Before the stream, ten
+        // segments were acknowledged in 10 ms. If acknowledgements continue at this rate, they allow 32 new segments
+        // during the 32 ms after the burst.
         let plan = Plan { burst: 8, total: 40, intervals: (Span::from_millis(1), Span::from_millis(1)) };
         let held = Span::from_millis(10);
         assert!(plan.suffices(8, 10, held));

@@ -17,7 +17,8 @@ pub(super) struct Recent {
 /// Number of results that are kept (our choice). At four round trips per result, they cover the last thirty round
 /// trips.
 const KEPT: usize = 8;
-/// A result beyond this number of standard deviations is far from the other results (our choice).
+/// A result is far from the other results if its distance from their mean exceeds this number of standard deviations
+/// (our choice).
 const FAR: f64 = 3.0;
 /// Minimum number of results for a meaningful standard deviation (our choice).
 const LEAST: usize = 3;

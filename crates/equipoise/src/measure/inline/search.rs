@@ -10,7 +10,7 @@ pub(super) struct Search {
     found: [Found; SUB_RANGES],
     count: usize,
     available: Recent,
-    /// Whether the result is only a lower bound so far. The first proper result replaces a lower bound.
+    /// Whether the result is only a lower bound so far. The first result that is not a lower bound replaces it.
     bound: bool,
 }
 
@@ -21,11 +21,11 @@ struct Found {
     available: f64,
 }
 
-/// Number of sub-ranges of the search range. Each has its own stream, which takes a round trip, so three sub-ranges
-/// yield a result every three to four round trips (Kodama 2009, Sec. 2.2.1).
+/// Number of sub-ranges of the search range. A result needs one stream for each sub-range, and a stream takes about one
+/// round trip. Therefore there is a result every three to four round trips (Kodama 2009, Sec. 2.2.1).
 const SUB_RANGES: usize = 3;
-/// Minimum distance from the estimate down to the lower end of the search range, and up to its upper end, as parts of
-/// the capacity (our choice). The upper distance is approximately the variation that random cross traffic causes in the
+/// Minimum distances of the lower end and of the upper end of the search range from the estimate, as parts of the
+/// capacity (our choice). The upper distance is approximately the variation that random cross traffic causes in the
 /// results of single streams. The lower distance is smaller, because streams slower than the available bandwidth yield
 /// little information and delay the connection most.
 const LEAST_WIDTH: (f64, f64) = (0.1, 0.3);
@@ -128,10 +128,11 @@ impl Search {
 
     /// Returns the mean result of the streams that were faster than the available bandwidth.
     ///
-    /// If a stream is slower than the available bandwidth, the link is idle at times, so the result is only a lower
-    /// bound: the stream's own rate. A stream counts as slower than the available bandwidth if it was slower than the
-    /// previous estimate. Without an estimate, it is compared with the mean result of the faster streams. It is not
-    /// compared with its own result, because this comparison would select streams by the noise of the cross traffic.
+    /// A stream that is slower than the available bandwidth builds no queue. Its result is then its own rate, which is
+    /// only a lower bound of the available bandwidth. Therefore the stream does not count. A stream counts as slower
+    /// than the available bandwidth if its rate is below the previous estimate. Without an estimate, the rate is
+    /// compared with the mean result of the faster streams. The rate is not compared with the stream's own result,
+    /// because this comparison would select streams by the noise of the cross traffic.
     fn pooled(&self, known: Option<f64>) -> f64 {
         let (mut sum, mut count) = (0.0, 0.0);
         for stream in self.found {

@@ -30,8 +30,8 @@ pub(super) struct DriftFinder {
 impl DriftFinder {
     /// Maximum number of pairs: all pairs of 64 points.
     const MOST_PAIRS: usize = Windows::MOST * (Windows::MOST - 1) / 2;
-    /// Minimum number of pairs for a drift (our choice): eight points have 28 pairs. The normal approximation of the
-    /// interval needs about this number of pairs.
+    /// Minimum number of pairs for an estimate of the drift. Our choice: the number of pairs of eight points. The
+    /// confidence interval is a normal approximation, which needs about this number of pairs.
     const FEWEST_PAIRS: usize = 28;
     /// 97.5 % quantile of the normal distribution, for an interval of 95 %.
     const QUANTILE: f64 = 1.959_964;

@@ -82,8 +82,8 @@ pub enum Notice {
         /// direction.
         by: Span,
     },
-    /// A clock step was detected at the previous report, but that detection was wrong. This report shows that the
-    /// path's delay became longer instead, because the round-trip time has risen, too.
+    /// The clock step that was detected at the previous report was a mistake. This report shows that the round-trip
+    /// time has risen, too. So no clock was set, and the path's delay became longer.
     StepTakenBack {
         /// The step that had been detected.
         by: Span,

@@ -68,7 +68,7 @@ struct Hosts {
     back: f64,
     /// Packets are sent only in the last `busy` seconds of each interval.
     busy: f64,
-    /// A standing queue in addition to the link's own, in seconds.
+    /// Additional waiting time in a standing queue, in seconds.
     extra: f64,
 }
 
@@ -350,7 +350,8 @@ fn what_an_unknown_drift_makes_of_a_silence_is_no_step() {
 fn an_outage_of_ten_seconds_is_no_clock_step() {
     let mut hosts = Hosts::new(14, 1.0, 2.0, 20.0);
     hosts.run(120.0);
-    // All packets wait at the outage and are delivered together: 9 s, 8 s, ... after they were sent.
+    // During the outage, packets wait in the network. After the outage, they are all delivered at the same time: 9 s,
+    // 8 s, ... after they were sent.
     for second in (0..10).rev() {
         hosts.extra = f64::from(second);
         assert_eq!(hosts.report(), Notice::Consistent, "{second} s of waiting");

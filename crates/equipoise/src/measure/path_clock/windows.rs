@@ -10,7 +10,8 @@ pub(super) struct Window {
     opened: Instant<SenderClock>,
     /// Time when the report with the window's minimum delay arrived.
     pub(super) at: Instant<SenderClock>,
-    /// The minimum delay by the two clocks; the drift is not subtracted. Later clock steps are added to this value.
+    /// The minimum delay of the window: arrival time by the receiver's clock minus sending time by the sender's clock.
+    /// The drift of the clocks is not subtracted. Later clock steps are added to this value.
     pub(super) shown: Span,
     /// Minimum round-trip time of the window's reports; `None` if no report had a valid one.
     pub(super) round_trip: Option<Span>,

@@ -10,8 +10,8 @@ use super::path::{Conditions, FROM, Leader, MAX_BPS, Path, Peer, Point, START_BP
 use super::pion::{Pion, Recorded, Said, build, recorded_link};
 use super::{distance, run};
 
-/// Minimum rate of our controller and of the other implementations, in bit/s. It is the minimum of pion's loss rule,
-/// which cannot be configured.
+/// Minimum rate of our controller and of the other implementations, in bit/s. The value is the minimum rate of pion's
+/// loss rule, because this minimum cannot be configured.
 pub(super) const MIN_BPS: i64 = 100_000;
 const OURS: &[(&str, &str)] = &[("form", "draft"), ("min_rate", "100 kbit/s")];
 const SECONDS: i64 = 60;
@@ -137,8 +137,8 @@ fn on_a_recorded_link_pion_says_about_the_same() {
     assert!(mean <= 0.35, "{mean}");
 }
 
-/// The draft increases the rate only up to 1.5 times the delivery rate. The library pion also increases a rate that is
-/// above this limit. The crate `rtc-interceptor` does not limit its rate by the delivery rate.
+/// The draft increases the rate only up to 1.5 times the delivery rate, and we do the same. The crate `rtc-interceptor`
+/// does not limit its rate by the delivery rate.
 #[test]
 fn of_an_application_that_sends_little_only_we_stay_near_what_arrives() {
     let conditions = Conditions { application_bps: 200e3, ..Conditions::new() };

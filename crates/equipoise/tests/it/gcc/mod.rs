@@ -2,9 +2,9 @@
 //! with the crate `goog_cc`, a translation of libwebrtc's code. The draft's form is compared with pion and the crate
 //! `rtc-interceptor` ([`draft`]).
 //!
-//! In the comparison with `goog_cc`, the sender follows our rate. The tests set libwebrtc's current configuration of
-//! the loss-based estimate, because it has changed since the crate was written. Padding and probes are off, because no
-//! sender here sends them. These differences remain:
+//! In the comparison with `goog_cc`, the sender follows our rate. The configuration of libwebrtc's loss-based estimate
+//! has changed since the crate was written, so the tests set the current configuration. Padding and probes are off,
+//! because the simulated senders send neither padding nor probes. These differences remain:
 //!
 //! - The crate rounds times to milliseconds, rates to bit/s and sizes to bytes. Rounding can shift the detection of an
 //!   overuse by one packet group or one report. Then the rates differ until the next overuse.

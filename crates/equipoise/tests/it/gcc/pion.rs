@@ -30,7 +30,7 @@ pub(super) fn build() -> Option<PathBuf> {
     Some(program)
 }
 
-/// The running program, to which packets and feedback are passed as they occur.
+/// A process that runs pion's estimator. Each packet and each feedback is passed to the process when it occurs.
 pub(super) struct Pion {
     process: Child,
     events: ChildStdin,

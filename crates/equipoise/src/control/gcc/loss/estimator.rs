@@ -91,8 +91,8 @@ const HEADROOM: f64 = 1.5;
 /// Replaces [`HEADROOM`] while the delivery rate is below [`NEAR_HOLD`] times the limit set after the last decrease
 /// ([`Hold`]).
 const HEADROOM_IN_HOLD: f64 = 1.2;
-/// After losses have lowered the rate, a hold limits the rate for some time. The delivery rate counts as near the limit
-/// of the last hold if it is below this multiple of this limit.
+/// After losses have lowered the rate, a hold limits the rate for some time. If the delivery rate is below this
+/// multiple of the last hold's limit, the delivery rate counts as near the limit.
 const NEAR_HOLD: f64 = 1.3;
 /// How long the first decrease of the rate limits later increases.
 const FIRST_HOLD: Span = Span::from_millis(300);

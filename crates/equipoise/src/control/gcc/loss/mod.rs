@@ -15,9 +15,9 @@
 //! B     ≤ 100 kbit/s / (loss - 0.05)                            if more than 5 % is lost
 //! ```
 //!
-//! Candidates for B are 1.02, 1 and 0.95 times the last B. Two more are the delivery rate, unless the flow is
-//! app-limited, and the rate that the delay allows, if it is above the last B. `loss` is the weighted mean over the
-//! observations without the best and the worst observation.
+//! Candidates for B are 1.02, 1 and 0.95 times the last B. The delivery rate is a candidate unless the flow is
+//! app-limited. The rate that the delay allows is a candidate if this rate is above the last B. `loss` is the weighted
+//! mean over the observations without the best and the worst observation.
 //!
 //! | symbol | name | unit |
 //! | --- | --- | --- |

@@ -3,9 +3,9 @@ use alloc::collections::VecDeque;
 use crate::control::{Fate, PacketReport};
 use crate::units::{Instant, SenderClock, Size, Span};
 
-/// Minimum length of an observation, from the last departure of the previous observation to the last departure of this
-/// observation.
-/// With a larger value, the rate is steadier and reacts later (libwebrtc, `loss_based_bwe_v2`).
+/// Minimum length of an observation. The length is the time from the last departure of the previous observation to the
+/// last departure of this observation. With a larger value, the rate is steadier and reacts later (libwebrtc,
+/// `loss_based_bwe_v2`).
 const LENGTH: Span = Span::from_millis(250);
 /// Number of observations that are kept (libwebrtc, `loss_based_bwe_v2`).
 pub(super) const WINDOW: usize = 15;

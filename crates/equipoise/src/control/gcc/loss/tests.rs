@@ -99,9 +99,8 @@ fn one_spike_of_loss_does_not_count() {
     assert!(observations.average_loss() < 1e-12, "{}", observations.average_loss());
 }
 
-/// Passes four observations per second to `estimator`, for the range `seconds`. In all observations, every `every`-th
-/// packet is lost.
-/// Returns the rate that the losses allow after the last observation, in bit/s.
+/// Passes four observations per second to `estimator` in each second of `seconds`. In all observations, every
+/// `every`-th packet is lost. Returns the rate that the losses allow after the last observation, in bit/s.
 fn run(estimator: &mut LossBased, seconds: core::ops::Range<u64>, every: u64, delay_bps: f64) -> f64 {
     for quarter in seconds.start * 4..seconds.end * 4 {
         estimator.update(&packets(quarter * 26, 26, |number| number % every == 0), delay_bps, false);
@@ -119,7 +118,8 @@ fn without_losses_the_delay_decides() {
     assert!((found - 2e6).abs() < 1e-6 && estimator.state() == LossState::Delay, "{found}");
 }
 
-/// A loss of 2 % at any rate is inherent loss, so the rate must not fall.
+/// If 2 % of the packets are lost at every rate, the losses are not caused by congestion. Therefore the rate must not
+/// fall.
 #[test]
 fn losses_that_do_not_depend_on_the_rate_leave_it() {
     let mut estimator = estimator();

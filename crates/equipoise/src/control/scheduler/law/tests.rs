@@ -86,8 +86,9 @@ fn one_path_carries_all_and_no_path_nothing_and_nonsense_is_a_path_without_a_rep
     close(&rates(&[Term { max: f64::NAN, ..nonsense }, term(10.0, 1.0, 1.0)], f64::NAN), &[0.0, 0.0]);
 }
 
-/// Finds the optimum in another way: tries every assignment of paths to {lower limit, upper limit, free}, and solves
-/// for the free paths by Lagrange multipliers. Returns the lowest cost within the limits.
+/// Finds the optimum by trial, independently of the tested code. In each trial, each path has its lower limit as rate,
+/// or its upper limit, or is free. The rates of the free paths are computed with a Lagrange multiplier. All
+/// combinations are tried. Returns the lowest cost of the combinations whose rates are within the limits.
 fn by_enumeration(terms: &[Term], total: f64) -> f64 {
     let limits: Vec<(f64, f64)> =
         terms.iter().map(|t| ((t.rate - t.cap).max(t.min), (t.rate + t.cap).min(t.max))).collect();

@@ -32,8 +32,8 @@
 //! 4. For x below ln 2, `e^-x` is a polynomial of degree 11. A larger x is first reduced by a multiple of ln 2, and the
 //!    result is then halved once for each ln 2. The error is at most 2^-28. ε M / K is up to 2^-19 too large: after a
 //!    minute without an acknowledgement a growing window is wrong by one part in 10^4.
-//! 5. Normal numbers are sums of twelve uniform numbers, so all are within six standard deviations. In the float form,
-//!    two in 10^9 are further from the mean.
+//! 5. Normally distributed numbers are approximated by sums of twelve uniform numbers. A sum is never more than six
+//!    standard deviations from the mean. In the float form, two in 10^9 numbers are.
 //! 6. The smallest capacity is 2^-10 segments/s; a lower capacity counts as zero. γ is at most 1 - 2^-20, and w* and w
 //!    are at least 2^-20 segments.
 //! 7. A kernel sends whole segments: the window in use is w, rounded down to a whole number of at least two.
@@ -52,8 +52,8 @@ pub const LONGEST_ROUND_TRIP_US: u64 = 1 << 24;
 pub const PARAMETER_ONE: u64 = 1 << 20;
 /// Largest value of the parameters ε and l, as a fixed-point number with 20 fractional bits (Q20).
 pub const LARGEST_PARAMETER: u64 = 100 << 20;
-/// Steps of the window are combined until they last this long, in µs. The value is our choice: long enough that a
-/// window of two segments grows by many units of 2^-20, and short compared with a round trip.
+/// Minimum duration of a step of the window, in µs. Shorter steps are combined into one. Our choice: in this time, a
+/// window of two segments grows by many units of 2^-20 segments, and a round trip takes much longer.
 pub const LEAST_STEP_US: u64 = 500;
 
 /// The number one, as a fixed-point number with 30 fractional bits (Q30).
@@ -124,7 +124,7 @@ impl FixedLaw {
     pub fn converged(&self, path: &FixedPath) -> Option<u64> {
         let FixedPath { capacity, available, min_round_trip_us } = path.checked()?;
         let others = (capacity - available) * min_round_trip_us;
-        // The product with γ is computed in two parts of at most 2^60.
+        // The product with γ is computed in two parts, so that no part exceeds 64 bits.
         let heeded = (others >> 20) * self.gamma() + (((others & LOW) * self.gamma()) >> 20);
         // The conversion from Q10 · µs to Q20 · s is a factor of 2^10 / 10^6 = 16 / 15625.
         Some(((capacity * min_round_trip_us - heeded) * 16 / 15_625).clamp(1, LARGEST_WINDOW))
@@ -173,7 +173,7 @@ fn decay(exponent: u64) -> (u64, u64) {
 
 /// Returns `value · share`, rounded to nearest, for a value up to 2^40 and a share in Q30 up to one.
 fn scaled(value: u64, share: u64) -> u64 {
-    // The product is computed in two parts of at most 2^50, because the full product would have 70 bits.
+    // The full product may exceed 64 bits. So it is computed in two parts, and each part is at most 2^50.
     let (high, low) = ((value >> 20) * share, (value & LOW) * share);
     (high + (low >> 20) + (1 << 9)) >> 10
 }
@@ -184,7 +184,8 @@ fn part(value: u64, moved: u64, whole: u64) -> u64 {
     if whole == 0 {
         return 0;
     }
-    // A long division in two digits of 20 bits, because the product would have 80 bits.
+    // `value · moved` may have more than 64 bits. Therefore this is a long division in two steps: first the upper bits
+    // of `value`, then its lower 20 bits.
     let high = moved * (value >> 20);
     let (quotient, rest) = (high / whole, high % whole);
     (quotient << 20) + ((rest << 20) + moved * (value & LOW)) / whole

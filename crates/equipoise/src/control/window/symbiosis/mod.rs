@@ -39,7 +39,7 @@ use crate::units::{Instant, SenderClock, Size};
 pub struct Symbiosis {
     law: Law,
     packet: Size,
-    /// The Reno law, which stores the window also while [`Law`] controls it.
+    /// The Reno law. It stores the window even while [`Law`] controls the window.
     reno: Reno,
     noise: NoiseAwareness,
     measured: Option<BandwidthEstimate>,

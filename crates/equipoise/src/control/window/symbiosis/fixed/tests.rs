@@ -54,7 +54,7 @@ fn steady_samples_leave_gamma_and_golden_noise_lowers_it() {
     assert_eq!(noise.gamma(996_147, 4 << 20), 996_147);
     noise.push(100 << 10);
     assert_eq!(noise.gamma(996_147, 4 << 20), 996_147);
-    // Computed by hand: the mean is 110 and the deviation 20, so γ is 0.95 · 110 / 190.
+    // Computed by hand: the mean is 110 and the deviation 20, so γ is 0.95 · 110 / (110 + 4 · 20).
     noise.push(180 << 10);
     let gamma = noise.gamma(996_147, 4 << 20) as f64 / PARAMETER_ONE as f64;
     assert!((gamma - 0.95 * 110.0 / 190.0).abs() < 1e-5, "{gamma}");
@@ -65,7 +65,7 @@ fn steady_samples_leave_gamma_and_golden_noise_lowers_it() {
 }
 
 /// The steps of the window must have a mean of zero, and a standard deviation of `m w √t`, where m is the strength, w
-/// the window, and t the elapsed time in s. The random bits come from a generator that is independent of the code.
+/// the window, and t the elapsed time in s. The random bits come from a generator that is not part of the tested code.
 #[test]
 fn the_oscillation_has_the_deviation_of_the_time_that_passed() {
     let (mut state, mut sum, mut squares) = (1_u64, 0.0, 0.0);
