@@ -379,8 +379,8 @@ const char *eq_error_name(int32_t code);
 // Returns the meaning of a result code, as a short English text; never NULL. The text belongs to the library.
 const char *eq_strerror(int32_t code);
 
-// Returns an English text that describes the last error in this thread and says how to correct it; never NULL. The text
-// is valid until another call in this thread fails.
+// Returns a text in English that describes the last error in this thread and says how to correct it; never NULL. The
+// text is valid until another call in this thread fails.
 const char *eq_last_error_message(void);
 
 // Returns the number of controllers in the library.

@@ -91,7 +91,7 @@ pub extern "C" fn eq_strerror(code: i32) -> *const c_char {
     named(code).map_or(c"no code of this library", |(_, _, words)| *words).as_ptr()
 }
 
-/// Returns an English text that describes the last error in this thread and says how to correct it; never NULL. The
+/// Returns a text in English that describes the last error in this thread and says how to correct it; never NULL. The
 /// text is valid until another call in this thread fails.
 #[unsafe(no_mangle)]
 pub extern "C" fn eq_last_error_message() -> *const c_char {

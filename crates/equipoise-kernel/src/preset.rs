@@ -27,9 +27,9 @@ pub struct PresetWindow {
 }
 
 impl PresetWindow {
-    /// Registers, for all network namespaces, the variant of the congestion control `control`. Returns `None` if
-    /// `control` is neither `reno` nor `cubic`. If another process has already registered the variant, no new
-    /// registration is made.
+    /// Registers a variant of the congestion control `control` whose congestion window can be set, in all network
+    /// namespaces. Returns `None` if `control` is neither `reno` nor `cubic`. If another process has already registered
+    /// the variant, it is not registered again.
     ///
     /// # Errors
     /// [`KernelError`] if the kernel does not support the variant, or a privilege is missing.

@@ -56,9 +56,9 @@ pub enum PairError {
 
 /// The sender of a flow pair.
 ///
-/// Call [`handle`](Self::handle) with each event and [`push`](Self::push) with the bytes of ADUs, then
-/// [`poll`](Self::poll) until it returns `None`. Write the [pending bytes](Self::tcp_pending) to TCP and report
-/// [how many](Self::tcp_written) TCP accepted.
+/// Call [`handle`](Self::handle) with each event, and [`push`](Self::push) with the bytes of ADUs. After each of these
+/// calls, call [`poll`](Self::poll) until `poll` returns `None`. Write the [pending bytes](Self::tcp_pending) to TCP,
+/// and report [how many bytes](Self::tcp_written) TCP accepted.
 pub struct Sender {
     rtp: rtp::Sender,
     numbers: Numbers,

@@ -31,7 +31,7 @@ pub use paced::{FeedbackKind, PacedConfig, PacedError, PacedGuest};
 pub use reports::{News, Reports};
 pub use share::MediaShare;
 
-/// A controller in a foreign stack, and the limits of its decisions.
+/// A controller in a foreign stack, and the limits that apply to the controller's decisions.
 ///
 /// Calls may come in any order. A call may have an earlier time than the previous call.
 #[derive(Debug)]

@@ -30,8 +30,8 @@ pub(crate) fn build(docs: &Path, site: &Path, playground: Option<&Path>) -> Resu
         return Err(Error::NoPlace { chapter: CHAPTER, mark: MARK });
     }
     book.build().map_err(|source| Error::Book(source.into()))?;
-    // Remove the page that a server shows for missing paths, because it works only if the site is at the root of its
-    // server.
+    // Remove `404.html`, the page that a server shows for missing paths. This page works only if the site is at the
+    // root of the server.
     let lost = site.join("404.html");
     fs::remove_file(&lost).map_err(|source| Error::File { verb: "remove", path: lost, source })?;
     if let Some(file) = playground {

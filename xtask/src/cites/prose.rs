@@ -6,7 +6,7 @@
 pub(super) enum Form {
     /// Rust: comments and string literals.
     Rust,
-    /// Rust, but only comments. Recorded results contain the strings, so the strings may change only with the results.
+    /// Rust, but only comments. String literals are not checked, because recorded results contain them.
     RustComments,
     /// Markdown, except fenced code blocks and generated results.
     Markdown,

@@ -44,7 +44,8 @@ impl Column<'_> {
     }
 }
 
-/// Groups flows that have the same metrics into tables. A table contains as many flows as fit into [`WIDTH`].
+/// Groups flows into tables. All flows of a table have the same metrics. A table contains as many flows as fit into
+/// [`WIDTH`].
 fn tables<'a>(summaries: &'a [FlowSummary], flows: &[FlowResult]) -> Vec<Vec<Column<'a>>> {
     let column = |(summary, flow): (&'a FlowSummary, &FlowResult)| {
         let of = flow.controller.as_ref().map(|controller| format!(" ({controller})")).unwrap_or_default();

@@ -47,7 +47,7 @@ fn pulled(harness: &mut Harness, time: Duration) -> Vec<gst::Buffer> {
     buffers
 }
 
-/// Returns the structure of a feedback event of `rtpsession` on these packets.
+/// Returns the structure of an event with which `rtpsession` passes on feedback on these packets.
 fn packets(packets: impl IntoIterator<Item = impl ToSendValue>) -> gst::Structure {
     let packets = glib::ValueArray::new(packets.into_iter().map(|packet| packet.to_send_value()));
     // SAFETY: the array contains only sendable values, and nothing else refers to it.

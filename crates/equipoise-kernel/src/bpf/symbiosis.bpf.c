@@ -252,7 +252,7 @@ static __always_inline void control(struct sock *sk, const struct rate_sample *r
 	}
 	train_on_ack(flow, tp, now, sample);
 	if (!flow->window && flow->capacity && flow->available && flow->state != TCP_CA_Loss) {
-		/* K and A are measured now, so the control law replaces Reno. */
+		/* K and A have been measured, so the control law replaces Reno from now on. */
 		window = tp->snd_cwnd;
 		flow->window = (u64)window << 20;
 		if (tp->snd_ssthresh > window)

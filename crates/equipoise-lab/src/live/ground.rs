@@ -22,7 +22,7 @@ pub(super) struct Ground<'a> {
     pub(super) window_control: &'a dyn Fn(&str) -> Option<WindowControl>,
 }
 
-/// A message about flow number `flow` from the thread of an endpoint or of the emulator.
+/// A message from the thread of an endpoint or from the thread of the emulator. It is about flow number `flow`.
 pub(super) struct Note {
     pub(super) at: Time,
     pub(super) flow: usize,

@@ -116,6 +116,6 @@ pub struct PhaseFlowResult {
     /// Coefficient of variation of the one-second means of the sending rate in the last third of the phase.
     pub rate_cv: Option<f64>,
     /// Number of large swings of the sending rate within 500 ms: from at most half of
-    /// [`settled_bps`](Self::settled_bps) to at least twice this rate, or in the other direction.
+    /// [`settled_bps`](Self::settled_bps) to at least twice `settled_bps`, or in the other direction.
     pub oscillations: u64,
 }

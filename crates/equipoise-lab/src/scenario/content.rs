@@ -31,7 +31,7 @@ pub enum ContentKind {
 /// The source of a video's frames.
 #[derive(Clone, Debug)]
 pub enum Frames {
-    /// Frames from a part of a trace that the seed selects. Their sizes are scaled to the mean rate.
+    /// Frames from a trace. The seed selects the part of the trace. The frame sizes are scaled to the mean rate.
     Trace(PathBuf),
     /// Frames that are generated from statistical moments and a seed. Their sizes are scaled to the mean rate.
     Synthetic(Box<Synthetic>),

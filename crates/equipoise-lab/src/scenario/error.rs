@@ -525,8 +525,8 @@ pub enum Problem {
     /// The key is about RTCP, but the flow is not sent over RTP and so has no RTCP.
     #[error("only a flow over RTP has this: one with a `controller` or a `pair`")]
     OnlyOverRtp,
-    /// A flow over several paths has the key `back`, a separate route for feedback. Only a flow over one path can have
-    /// such a route: each of several paths carries feedback itself.
+    /// A flow over several paths has the key `back`, which defines a separate route for feedback. Only a flow over one
+    /// path can have such a route.
     #[error("only a flow with one `path` has a way `back`")]
     BackOverPaths,
     /// The number of sections of some kind is out of range.

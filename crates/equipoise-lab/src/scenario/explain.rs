@@ -133,7 +133,7 @@ fn few<T>(
     }
 }
 
-/// Returns the names of a chain of links and their propagation delay.
+/// Returns a text with the names of consecutive links and the total propagation delay of these links.
 fn chain(scenario: &Scenario, links: &[usize], direction: Direction) -> String {
     let names = links.iter().filter_map(|&link| scenario.links.get(link)).map(|link| link.name.as_str());
     format!("{} (propagation {})", names.collect::<Vec<_>>().join(", "), scenario.propagation_delay(links, direction))

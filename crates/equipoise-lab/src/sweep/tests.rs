@@ -194,7 +194,8 @@ fn a_design_that_cannot_be_run_is_refused_with_what_would_be_right() {
     assert!(refused(|design| design.vary = many.to_vec()).contains("more than"));
 }
 
-/// A target of 8.2 ms and a delay of 30 ms are valid values, but not together.
+/// A target delay of 8.2 ms and a link delay of 30 ms are each valid, but not together, because the target is shorter
+/// than the link delay.
 #[test]
 fn values_that_do_not_fit_each_other_are_refused_before_a_run() {
     let mut design = design();

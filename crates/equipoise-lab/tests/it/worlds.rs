@@ -87,7 +87,7 @@ fn a_live_run_tells_its_rows_ends_on_request_and_keeps_what_it_measured() {
     })
     .expect("sockets on loopback");
     assert_eq!((run.world, run.complete), (World::Live, false));
-    // If the machine stalls for an interval, several rows are reported at once.
+    // There may be more than three rows, because several rows are reported at once after the machine stalled.
     assert!(rows >= 3, "{rows}");
     assert!(run.lasted_s >= 1.5 && run.lasted_s < 10.0, "{}", run.lasted_s);
     let media = &run.flows[0];

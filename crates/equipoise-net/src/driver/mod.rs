@@ -375,9 +375,9 @@ impl<E: Endpoint, O: Observer, T: Transport> Driver<E, O, T> {
                 }
                 Output::Event { path, event } => {
                     self.ended |= matches!(event, Event::Ended { .. });
-                    // Events of a session over one path have no path; the transport gets path 0 for them. Events of a
-                    // multipath session have no path if they concern the whole session; the transport ignores such
-                    // events.
+                    // If an event has no path, the transport gets path 0. In a session over one path, no event has a
+                    // path. In a multipath session, only events about the whole session have no path, and the transport
+                    // ignores these events.
                     self.transport.on_event(now, path.unwrap_or_default(), &event);
                     match path {
                         Some(path) => self.observer.on_path_event(now, path, &event),

@@ -172,7 +172,7 @@ impl RunningPair {
         self.near.is_finished() || self.far.is_finished()
     }
 
-    /// Requests the sender to stop sending. Does not wait.
+    /// Tells the sender to stop sending. Does not wait until the sender has stopped.
     pub fn stop_sending(&self) {
         self.near.request_stop();
     }

@@ -257,7 +257,7 @@ impl<O: FnMut(Time, &Event)> Sending<O> {
 }
 
 fn locked(state: &Mutex<PairState>) -> MutexGuard<'_, PairState> {
-    // No code panics while it has the lock, so a poisoned lock is harmless.
+    // The lock is never poisoned, because no code panics while it holds the lock.
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

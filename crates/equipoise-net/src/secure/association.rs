@@ -154,7 +154,8 @@ impl Association {
         if !self.awaits_cookie {
             std += Duration::from_nanos(passed);
             if now >= self.wake {
-                // If the library would wait longer than `LONGEST_PAUSE`, its clock is advanced to the end of that wait.
+                // The library's timer may expire later than `wake`, because we wait at most `LONGEST_PAUSE`. In that
+                // case, the library's clock is advanced to the time at which the library's timer expires.
                 std = self.alarm.map_or(std, |alarm| alarm.max(std));
             }
         }

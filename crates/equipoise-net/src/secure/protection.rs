@@ -189,7 +189,7 @@ mod tests {
         report
     }
 
-    /// Returns the sequence number of the unencrypted header, from which the nonce is computed (RFC 7714, Sec. 8.1).
+    /// Returns the sequence number in the unencrypted header. The nonce contains this number (RFC 7714, Sec. 8.1).
     fn number_of(wire: &[u8]) -> u16 {
         u16::from_be_bytes([wire[2], wire[3]])
     }

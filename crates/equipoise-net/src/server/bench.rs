@@ -126,7 +126,8 @@ impl ServerBench {
         caller.protection.protect(plain, &mut wire).then_some(wire)
     }
 
-    /// Replaces a message's authentication code and, if `records` is given, the message's records.
+    /// If the server has a key, replaces a message's authentication code. If `records` is given, the message's records
+    /// are replaced, too. Without a key, the message stays as it is.
     pub fn sign(&self, message: &mut Vec<u8>, records: Option<&[u8]>) {
         if let Some(key) = &self.state.config.key {
             sign(message, records, key.handshake());

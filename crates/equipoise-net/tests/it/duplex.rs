@@ -85,7 +85,7 @@ fn second(clock: &Clock, start: Time, [near, far]: [Running<End, Log>; 2]) -> [F
     [near, far.join().expect("the far end's host works")]
 }
 
-/// Checks the results of a second of media in both directions, over any transport.
+/// Checks the results after both endpoints have sent media for one second, over any transport.
 fn assert_both_ways(ends: &[Finished<End, Log>; 2]) {
     let [near, far] = ends.each_ref().map(|end| &end.observer);
     // On a machine that does not stall, the two endpoints send 375 and 187 packets.

@@ -58,7 +58,7 @@ pub enum ProbeInterval {
 /// How close the two previous rates must be to the last rate, so that the three rates count as steady.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Tolerance {
-    /// Each of the two previous rates differs from the last rate by less than ε.
+    /// Each of the two previous rates differs from the last rate by less than this rate: ε.
     Absolute(Rate),
     /// Each of the two previous rates differs from the last rate by less than this share of the last rate: z (Tobe
     /// 1999, Sec. 7).

@@ -318,8 +318,8 @@ fn words(row: &Row) -> String {
 
 /// Returns Fig. 3: the mean delays of all methods.
 fn delays(measured: &[AtTotal], specs: &Specs) -> Figure {
-    // The chart contains the methods and, for comparison, at most one simulated line. More lines would be hard to
-    // distinguish.
+    // The chart contains a line for each method. A chart of live runs also contains the line of the first simulated
+    // row, for comparison. More lines would be hard to distinguish.
     let over_time = |at: &AtTotal| {
         let shown = at.rows.iter().take(METHODS.len() + 1);
         delays_over_time(format!("{} Mbit/s: mean delay, first run", at.total), shown)

@@ -150,7 +150,7 @@ fn settings() -> [Setting; 3] {
 struct Stage {
     /// Standard deviation of the window divided by its mean, averaged over both connections.
     variation: f64,
-    /// Jain's index of both mean windows, which the claims use.
+    /// Jain's index of the mean windows of both connections. The claims use this index.
     jain: f64,
     /// Jain's index at each sampling time, averaged over time, for comparison.
     jain_of_moments: f64,

@@ -152,7 +152,8 @@ const READINGS: [Setting; 5] = [
 ];
 
 pub(super) fn planned(options: &Options) -> u32 {
-    // AP always runs for 400 s only. Therefore `Steady` and `Within400S` have the same runs of AP.
+    // AP always runs for only 400 s. Therefore `Steady` and `Within400S` share their runs of AP, and only `BothWays`
+    // needs other runs of AP. The number of runs of AP is therefore `2` and not `Course::ALL.len()`.
     options.runs(RUNS, 8) * (2 + Course::ALL.len() as u32 * AIMD.len() as u32)
 }
 
@@ -267,7 +268,8 @@ fn criteria(ap: &Row, aimd: &[Row], runs: u32) -> Vec<Claim> {
 /// Returns the claims of Fig. 14.
 fn rates(ap: &Row, aimd: &[Row], runs: u32) -> Vec<Claim> {
     let before = Outcome::rate_before_mbps;
-    // In a run with a runaway, AP sends too fast for a while. This must not count as a gain, so such runs are left out.
+    // During a runaway (a long time with a delay above twice the target), AP sends too fast. This must not count as a
+    // gain, so runs with a runaway are left out.
     let of_ap = kept(&ap.outcomes);
     let gain = |row: &Row| medians_ratio(&of_ap, &row.outcomes, before);
     let gains: Vec<_> = aimd.iter().map(gain).collect();

@@ -102,8 +102,9 @@ impl<C> RateService<C> {
         let is_more = self.carry >= room;
         let carry = self.carry.wrapping_add(select_unpredictable(is_more, room.wrapping_neg(), rest));
         let end = Instant::from_nanos(start.as_nanos().saturating_add(nanos + u64::from(is_more)));
-        // Packets are served in time order, so this service begins after the previous change of the rate. If this
-        // service also ends before the next change, the rate is constant during the service.
+        // The precomputed time is valid only if the rate is constant during the service. The service begins after the
+        // previous change of the rate, because packets are served in time order. Therefore it is sufficient to check
+        // that the service ends before the next change.
         if size != divided || end >= until {
             return None;
         }

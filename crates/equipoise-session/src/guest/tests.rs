@@ -43,7 +43,8 @@ struct Stack<F> {
     guest: Guest,
     pacer: Pacer<SenderClock>,
     path: F,
-    /// Packets that have not arrived yet: arrival time and number, and departure time.
+    /// Packets that have not arrived yet. A key is the arrival time and the number of a packet. A value is the
+    /// departure time.
     under_way: BTreeMap<(u64, u64), u64>,
     /// Packets without feedback so far: number, departure time, and arrival time; `None` for a lost packet.
     unreported: VecDeque<(u64, u64, Option<u64>)>,

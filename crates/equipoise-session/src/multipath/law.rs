@@ -151,8 +151,9 @@ impl Law {
         self.by_packet.on_silence();
     }
 
-    /// Records that a request is sent while the receiver is silent. In that time, every second request is skipped. The
-    /// rate is halved again, unless the controller has a fixed rate or must act exactly as in its paper.
+    /// Records that a request is sent while the receiver is silent. Each such request halves the rate again, unless the
+    /// controller has a fixed rate or must act exactly as in its paper. While the receiver is silent, every second
+    /// request is skipped.
     pub(super) fn on_further_silence(&mut self) {
         self.governor.on_further_silence();
     }

@@ -23,8 +23,9 @@ pub enum Total {
 /// What creates one controller for each path of a session. The total rate is the sum of the rates that the controllers
 /// of the live paths allow.
 pub struct PathLaws {
-    /// Creates the controller of a path that is new or is usable again. Must create the same kind of controller each
-    /// time. If it returns `None`, a new path is rejected, and a path that is usable again keeps its old controller.
+    /// Creates the controller of a path that is new or is usable again. The function must create the same kind of
+    /// controller each time. If the function returns `None`, a new path is rejected, and a path that is usable again
+    /// keeps its old controller.
     pub make: Box<dyn Fn() -> Option<BoxedController> + Send + Sync>,
     /// Maximum total rate; `None` for no limit.
     pub highest: Option<Rate>,

@@ -53,8 +53,8 @@ pub(crate) struct Breakers {
     /// Time between two decisions of the controller, which must be able to react before a breaker trips.
     period: Span,
     packet: Size,
-    /// The start of the wait for a report. This is the latest of three times: the session began, the last report
-    /// arrived, or the sender last skipped a request because the sender had sent no media.
+    /// The start of the wait for a report. This is the latest of three times: the start of the session, the arrival of
+    /// the last report, and the last time that the sender skipped a request because it had sent no media.
     heard: Instant<SenderClock>,
     /// Number of consecutive reports that state that no media arrived.
     without_media: u32,

@@ -54,7 +54,8 @@ impl WebFar {
         self.received
     }
 
-    /// Returns the fetches completed since the last call, in order of completion. The list grows until the next call.
+    /// Returns the fetches completed since the last call, in order of completion. Completed fetches are stored until
+    /// this method is called.
     pub fn take_fetched(&mut self) -> Vec<Fetched> {
         std::mem::take(&mut self.fetched)
     }

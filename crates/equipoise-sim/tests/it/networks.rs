@@ -1,4 +1,5 @@
-//! Tests on random and on unusual networks: if one fails, the results depend on how far the simulator computes ahead.
+//! Tests on random and on unusual networks. If a test fails, the results depend on how far the simulator computes
+//! ahead.
 
 use equipoise::units::{Schedule, Share, Size, Span};
 use equipoise_path::link::{

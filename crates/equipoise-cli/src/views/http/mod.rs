@@ -129,7 +129,7 @@ fn listen(listener: &TcpListener, served: &Served) {
         let body = move || {
             let _place = place;
             super::yield_to_others();
-            // The error means that the client has disconnected or does not read, so it is ignored.
+            // The error is ignored, because it means only that the client has disconnected or does not read.
             let _ = serve(&stream, &served);
         };
         if thread::Builder::new().name("http client".to_owned()).spawn(body).is_err() {

@@ -168,7 +168,8 @@ impl BarResult {
         }
     }
 
-    /// Returns the verdict in words: "met", "not met (nada)", "–".
+    /// Returns the verdict in words: "met", "not met", or "–" if there is no verdict. If our law is behind other laws,
+    /// their names follow in parentheses, as in "not met (nada)".
     pub fn verdict(&self) -> String {
         match self.met {
             Some(true) => "met".to_owned(),

@@ -8,9 +8,10 @@ use equipoise::units::{Rate, Size, Span};
 /// The frames of the video are assumed to be encoded with the finest quantiser. Each step of the quantiser parameter
 /// makes a frame 2^(1/6) times smaller, because in H.264 six steps double the quantiser step size, which about halves
 /// the bits. For each frame, the encoder uses the smallest parameter with which the mean rate of the last
-/// [`Quantiser::WINDOW`] frames would not exceed the target. Therefore the rate is at most a ninth below the target if
-/// the video has enough data. It can be lower at the start of a new scene, while the window still includes frames of
-/// the previous scene. A frame is never enlarged and never dropped.
+/// [`Quantiser::WINDOW`] frames would not exceed the target. One step changes the rate by a factor of 2^(1/6), so the
+/// rate is at most a ninth below the target if the video has enough data. At the start of a new scene the rate can be
+/// lower, because the last frames still include frames of the previous scene. A frame is never enlarged and never
+/// dropped.
 ///
 /// This quantiser is for live sessions, which cannot wait for delayed data. The sources of Subramanya 2003 send their
 /// whole content instead, like [`Content`](crate::source::Content).

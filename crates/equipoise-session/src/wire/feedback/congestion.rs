@@ -1,4 +1,5 @@
-//! Congestion control feedback (RFC 8888): a packet has reports on several streams, with 16 bits per reported packet.
+//! Congestion control feedback (RFC 8888): a feedback packet contains reports on several RTP streams. A report has
+//! 16 bits for each RTP packet.
 
 use alloc::vec::Vec;
 

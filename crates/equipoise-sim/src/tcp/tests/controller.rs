@@ -211,7 +211,7 @@ fn a_timer_is_served_once_for_each_time_that_is_asked_for() {
     assert!(talk.sender.wake().is_some_and(|wake| wake > Time::from_nanos(30_000_000)), "it was not put off");
 }
 
-/// If this test fails, a controller can be used that waits for feedback which TCP never provides.
+/// If this test fails, the sender accepts a controller that needs feedback that TCP never provides.
 #[test]
 fn what_acknowledgements_do_not_tell_is_refused_by_name() {
     for needs in [Needs::INTERVALS, Needs::PACKETS.and(Needs::ECN)] {

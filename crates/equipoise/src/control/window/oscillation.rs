@@ -43,7 +43,7 @@ pub struct Oscillating<L> {
 }
 
 /// Maximum of the time step dt, in s. The value is our choice: the minimum retransmission timeout (RFC 6298, Sec. 2.4),
-/// because acknowledgements that are further apart do not serve as a clock.
+/// because acknowledgements further apart than this timeout do not serve as a clock.
 const LONGEST_STEP_S: f64 = 1.0;
 /// Maximum change of the window per step, as a share of the window, because only small Euler steps are accurate. The
 /// value is our choice: a loss also halves the window.

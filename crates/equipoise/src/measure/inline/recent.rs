@@ -14,8 +14,7 @@ pub(super) struct Recent {
     set_aside: Option<f64>,
 }
 
-/// Number of results that are kept (our choice). At four round trips per result, they cover the last thirty round
-/// trips.
+/// Number of results that are kept (our choice). At four round trips per result, eight results cover 32 round trips.
 const KEPT: usize = 8;
 /// A result is far from the other results if its distance from their mean exceeds this number of standard deviations
 /// (our choice).

@@ -27,11 +27,11 @@ use crate::units::{Instant, SenderClock, Span};
 /// - **Offset**: base minus half of the least round trip. How the round trip divides into its two directions cannot be
 ///   known.
 /// - **Step**: one of the clocks was set. A queue, an outage or another path changes both the shown delay and the round
-///   trip. Therefore a change of the round trip explains a distance from the base that is up to twice as large. The
-///   rest of the distance is noise or a step. It is a step if it exceeds 5 ms, plus twenty times the root mean square
-///   of the noise, plus the effect of the drift's uncertainty; in the first sixteen reports it must also exceed 1 s. A
-///   smaller step down is followed at once. A smaller step up is followed within ten minutes. All stored points move
-///   with a step.
+///   trip. Therefore up to twice the change of the round trip is subtracted from the distance between a shown delay and
+///   the base. The rest of the distance is noise or a step. The rest counts as a step if it exceeds 5 ms, plus twenty
+///   times the root mean square of the noise, plus the effect of the drift's uncertainty. In the first sixteen reports,
+///   the rest must also exceed 1 s. A smaller step down is followed at once. A smaller step up is followed within ten
+///   minutes. All stored points move with a step.
 ///
 /// Limits:
 ///
