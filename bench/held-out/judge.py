@@ -72,7 +72,7 @@ def bps(rate: str) -> float:
 
 def changed(text: str, draw: dict[str, float], law: str) -> dict[str, Any]:
     """Apply the drawn conditions and a control law to the scenario of a case, and return the scenario. The drawn factor
-    does not change minimum rates, because the minimum rate of an encoder does not depend on the path.
+    multiplies the rates, but not the minimum rates: the minimum rate of an encoder does not depend on the path.
     """
     plain = tomllib.loads(text)
     scenario: dict[str, Any] = scaled(plain, draw["factor"])
@@ -117,7 +117,7 @@ def estimate(values: list[float | None]) -> dict[str, float] | None:
 
 
 def judged(result: equipoise.Result) -> dict[str, Any]:
-    """Return the values with which control laws are compared, over the runs of one law."""
+    """Return the values of one law, computed from all its runs. Control laws are compared by these values."""
     runs = result.summary["runs"]
     sessions = [[flow for flow in run["flows"] if flow.get("video")] for run in runs]
     return {

@@ -185,7 +185,8 @@ def main(words):
     steady_mbps, steady_jain = goodput(intervals, WARM_UP_S, seconds)
     there = link["forward"]
     dropped = there["packets_dropped_full"]
-    # Correct the mean queue length, because the link ran slightly longer than the flows, with an empty queue.
+    # The link's mean queue length includes the short time after the end of the flows, in which the queue was empty.
+    # Convert it to a mean over the time of the flows.
     waiting = there["mean_queue_packets"] * link["lasted_s"] / seconds
     stalled_ms = 1e3 * sum(stall["end_s"] - stall["start_s"] for stall in link["stalls"])
     # The counters of the link and of the kernel cover the whole run. Therefore the fields of these counters are empty

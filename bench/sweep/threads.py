@@ -4,8 +4,8 @@ uses.
     cargo build --release -p equipoise-cli
     python3 bench/sweep/threads.py target/release/equipoise [RUNS]
 
-Each sweep runs `scenarios/demo.toml` RUNS times, 10,000 by default, into a new folder. Processor times are printed in addition to the
-elapsed times, which are only meaningful on a machine without other load.
+Each sweep runs `scenarios/demo.toml` RUNS times, 10,000 by default, into a new folder. The elapsed times are meaningful
+only on a machine without other load. Therefore processor times are printed, too.
 """
 
 import os

@@ -25,7 +25,8 @@ pub fn dtls_srtp(mut operations: &[u8]) {
     }
 }
 
-/// Returns the certificates of the two endpoints. They are created only once, because this takes longer than most runs.
+/// Returns the certificates of the two endpoints. The certificates are created only once, because their creation takes
+/// longer than most runs.
 fn identities() -> &'static [Identity; 2] {
     static IDENTITIES: OnceLock<[Identity; 2]> = OnceLock::new();
     IDENTITIES.get_or_init(|| [Identity::generate(), Identity::generate()])

@@ -61,8 +61,8 @@ impl Peer {
                 return left;
             }
             64..=95 => {
-                // Store one of the peer's messages. Later operations can send it again, damaged, or from another
-                // address.
+                // Store one of the peer's messages. Later operations can send this message again, send it damaged, or
+                // send it from another address.
                 let said = self.bench.call(self.from, ssrc, argument & 15);
                 self.last = said.into_iter().nth(usize::from(argument >> 4)).unwrap_or_default();
             }

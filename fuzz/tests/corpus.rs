@@ -46,7 +46,7 @@ fn every_target_holds_over_its_corpus() {
     }
 }
 
-/// Several threads share the seeds, because all of them take 40 s on one thread.
+/// Several threads share the seeds, because one thread would need 40 s for all seeds.
 #[test]
 fn every_target_holds_over_its_seeds_cut_short_and_with_any_bit_turned() {
     const THREADS: usize = 4;

@@ -18,7 +18,8 @@ const engine = new Engine();
 const charts = new Charts();
 
 /**
- * The setup of the run. `scenario` is the text of the scenario file; `pulls` are the changes of the link made by hand.
+ * The setup of the run. `scenario` is the text of the scenario file; `pulls` are the changes that the user made to the
+ * link.
  */
 const setup = { scenario: "", seed: 1, duration_s: null, controllers: [], pulls: [] };
 /** The result of the last complete run; null before the first run is complete. */

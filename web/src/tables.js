@@ -47,7 +47,7 @@ function present(lane, flow, now) {
   return words.join("; ");
 }
 
-/** The results in the table: each row has a title, and a function that returns its text for a lane. */
+/** The rows of the table. Each has a title, and a function that returns the row's text for a lane (one controller). */
 const FIGURES = [
   ["Arrived", (lane, flow) => mbps(flowOf(lane, flow).delivered_rate_bps)],
   ["Of the capacity", (lane) => percent(lane.report.runs[0].media?.utilisation)],

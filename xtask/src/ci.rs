@@ -102,8 +102,8 @@ impl Told {
         if skipped.is_empty() { Ok(()) } else { Err(Error::Skipped { list: MAY_BE_SKIPPED, skipped }) }
     }
 
-    /// Checks that the command `equipoise` compiles for other systems. A target that cannot be installed counts as a
-    /// skipped test.
+    /// Checks that the command `equipoise` compiles for other operating systems. If the standard library of a target
+    /// cannot be installed, the check of this target counts as a skipped test.
     fn portable(&mut self, workspace: &Workspace) -> Result<(), Error> {
         for target in portable::check(workspace)? {
             *self.skipped.entry(format!("{}the standard library of {target}", test::SKIPPED)).or_default() += 1;
@@ -111,7 +111,8 @@ impl Told {
         Ok(())
     }
 
-    /// Returns the messages of skipped tests whose reason does not begin with any line of `list`.
+    /// Returns the message of each skipped test whose reason does not begin with a line of `list`. Empty lines and
+    /// comments in `list` are ignored.
     fn unlisted(&self, list: &str) -> Vec<String> {
         let listed: Vec<_> = list.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
         let reason = |said: &str| said.strip_prefix(test::SKIPPED).unwrap_or(said).to_owned();

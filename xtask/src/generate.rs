@@ -92,7 +92,7 @@ fn controllers_page(command: &Path) -> Result<String, Error> {
 
 /// Returns the output of the command with these arguments.
 fn printed(command: &Path, arguments: &[&str]) -> Result<String, Error> {
-    // The width of the page must not depend on the terminal.
+    // The line width of the output must not depend on the width of the terminal.
     Process::new(command).arguments(arguments).variable("COLUMNS", "100").output()
 }
 

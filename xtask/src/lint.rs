@@ -1,4 +1,4 @@
-//! Static checks: formatting, clippy, documentation, cites, and phrases that are hard to read.
+//! Static checks: formatting, clippy, documentation, citations, and phrases that are hard to read.
 
 use crate::cites;
 use crate::error::Error;

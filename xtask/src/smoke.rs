@@ -37,7 +37,7 @@ fn inspect(folder: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Returns the total number of packets received in all parts of the demo. An error says what is missing in the reports.
+/// Returns the total number of packets received in all parts of the demo, or a text that says what the reports lack.
 fn judge_all(reports: &Value) -> Result<u64, &'static str> {
     let reports = reports.as_array().filter(|all| all.len() == PARTS).ok_or("it is no list of the demo's two parts")?;
     reports.iter().map(judge).sum()

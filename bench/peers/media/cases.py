@@ -1,4 +1,4 @@
-"""The two test cases. A case has the capacity of the path over time, and other traffic."""
+"""The two test cases. A case defines the capacity of the path over time, and when a TCP flow competes, if any."""
 
 import dataclasses
 

@@ -91,7 +91,7 @@ class Tools:
                 self.found[name] = getattr(self, f"find_{name}", lambda name=name: self.on_path(name))()
 
     def words(self, text, out, seconds):
-        """Returns the words of a command line, in which all {name} are replaced."""
+        """Returns the words of the command line `text`, with each {name} replaced by its value."""
         return text.format(**self.found, here=HERE, out=out, seconds=seconds).split()
 
     def environment(self):

@@ -1,4 +1,4 @@
-//! The list of controllers for C, in which each controller has a number.
+//! The list of controllers for programs in C. Each controller has a number.
 
 use std::ffi::{CString, c_char};
 use std::ptr;

@@ -106,8 +106,8 @@ pub(crate) trait Source {
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Self::Item>>;
 }
 
-/// A source with a descriptor that is readable while there is an item to take, and after the last item. Threads may
-/// share an inbox.
+/// A source with a descriptor. The descriptor is readable while there is an item to take, after the source has ended,
+/// and after the inbox was stopped. Several threads may use one inbox.
 pub(crate) struct Inbox<S: Source> {
     signal: Arc<Signal>,
     waker: Waker,

@@ -105,8 +105,8 @@ impl Inlet {
         let size = bytes.len() + PIECE;
         let has_room = self.waiting.load(Ordering::Relaxed).saturating_add(size) <= self.most;
         if has_room {
-            // The count is raised before the bytes are queued, because the thread lowers the count when it has written
-            // them.
+            // The count is raised before the bytes are queued. Otherwise the thread could write the bytes and lower the
+            // count first.
             self.waiting.fetch_add(size, Ordering::Relaxed);
         }
         let taken = has_room && self.post.send(Some(bytes)).is_ok();
@@ -149,7 +149,8 @@ pub(crate) enum Screen {
 }
 
 impl Screen {
-    /// Creates the output for the user's text. It prints nothing if `quiet` is set, or if a view uses standard output.
+    /// Creates the output for the user's text. The output prints nothing if `quiet` is set, or if a view uses standard
+    /// output.
     pub(crate) fn new(quiet: bool, views: &Views) -> Self {
         if quiet || views.takes_stdout() {
             Self::None
@@ -227,8 +228,8 @@ mod tests {
     fn an_output_that_cannot_be_written_is_told_and_nothing_more_is_taken() {
         let output = Output::promise(Path::new("/dev/full")).expect("it can be opened");
         let writer = Writer::start(output, MOST_PAYLOAD);
-        // The file reports an error only when its buffer is written, so more data is written than the buffer can
-        // contain.
+        // The output has a buffer. An error occurs only when the buffer is written to `/dev/full`, so the test offers
+        // more data than the buffer can contain.
         let deadline = Instant::now() + Duration::from_secs(10);
         while !writer.has_failed() && Instant::now() < deadline {
             writer.inlet().offer(vec![0; 10_000]);

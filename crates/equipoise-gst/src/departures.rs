@@ -155,8 +155,9 @@ impl Departures {
         all && known > 0
     }
 
-    /// Finds the difference between a packet's number from `rtpsession` and its number from this element. Compares the
-    /// first status with the packets that left the element before the sending time in that status, the newest first.
+    /// Finds the difference between the number that `rtpsession` gave a packet and the number that this element gave
+    /// the packet. The candidates for the packet of the first status are the packets that left the element before the
+    /// sending time in this status. The newest candidate is tried first.
     fn find(&self, statuses: &[Status]) -> Option<u16> {
         let first = statuses.first()?;
         let left = time(first.left_ns);

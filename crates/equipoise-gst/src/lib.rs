@@ -17,7 +17,7 @@ mod event;
 mod flow;
 mod packet;
 
-/// The plugin's definition. It is in a separate module, because the macro's output has no doc comments.
+/// The plugin's definition. The macro's output has no doc comments, so a separate module allows missing documentation.
 mod plugin {
     #![allow(missing_docs, unreachable_pub, reason = "made by GStreamer's macro")]
 

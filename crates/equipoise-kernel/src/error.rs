@@ -87,7 +87,7 @@ pub enum KernelError {
         /// The system's error.
         source: libbpf_rs::Error,
     },
-    /// The loaded program is from another version of this crate, so that its data has another format.
+    /// The loaded program is from another version of this crate, and its data has another format.
     #[error("the loaded program belongs to another version; `equipoise kernel unload` and `load` replace it")]
     Version,
 }

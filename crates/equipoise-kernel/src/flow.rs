@@ -56,7 +56,7 @@ pub fn sockets() -> Result<Vec<Flow>, KernelError> {
     let mut found = Vec::new();
     let mut maps = maps(MapType::SkStorage, MAP)?;
     let all = maps.len();
-    // Skip the maps of another version of the program, which exist until their last connection is closed.
+    // Skip the maps of another version of the program. Such a map exists until its last connection is closed.
     maps.retain(|map| libbpf_rs::MapCore::value_size(map) as usize == FLOW_BYTES);
     match (all, maps.len()) {
         (0, _) => return Ok(found),

@@ -67,7 +67,8 @@ impl Loaded {
         }
         let path = pin_path();
         let failed = |source| KernelError::Pin { path: path.clone(), source };
-        // Remove a stale pin. It does not keep a congestion control registered: otherwise, `load` would have failed.
+        // Remove a stale pin, if any. No congestion control is registered through this pin, because `load` fails if one
+        // is registered.
         remove(&path).map_err(failed)?;
         self.link.pin(&path).map_err(|error| failed(io::Error::other(error)))
     }

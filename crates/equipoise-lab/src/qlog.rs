@@ -85,8 +85,8 @@ impl Qlog {
         (qlog, head)
     }
 
-    /// Returns the records of an event of this endpoint, at least one. `at` is the time of the event since the run's
-    /// start, which is `origin`.
+    /// Returns at least one record for an event of this endpoint. `at` is the time from the start of the run to the
+    /// event. The run starts at `origin`.
     pub fn records(&mut self, at: Span, path: Option<&str>, origin: Instant<SenderClock>, event: &Event) -> &[u8] {
         self.records.clear();
         let at = Moment { time: at.as_nanos() as f64 / 1e6, path };

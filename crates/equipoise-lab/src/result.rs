@@ -561,8 +561,8 @@ fn steps(scenario: &Scenario) -> Vec<Step> {
     steps
 }
 
-/// To draw a recorded capacity, the run is divided into parts of equal length, and the mean of each part is drawn. This
-/// is the maximum number of parts.
+/// Maximum number of parts of equal length into which a run is divided to draw a recorded capacity. The mean capacity
+/// of each part is drawn.
 const PARTS: i64 = 200;
 
 /// Returns a link's capacity over a run, at a resolution that is enough for charts; `None` if the capacity is

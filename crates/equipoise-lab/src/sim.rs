@@ -64,7 +64,7 @@ const PARTS: i64 = 200;
 /// Simulated time after the end of the run during which packets in flight may still arrive.
 const DRAIN: Span = Span::from_secs(300);
 
-/// How runs are executed, which does not affect the results. `Some(4).into()` sets only the number of threads.
+/// How runs are executed. These settings do not affect the results. `Some(4).into()` sets only the number of threads.
 #[derive(Clone, Debug, Default)]
 pub struct Execution {
     /// Number of threads; `None` to use all processor cores.

@@ -197,7 +197,8 @@ mod tests {
         assert!((line.r2 - 0.6665).abs() < 5e-5, "{line:?}");
     }
 
-    /// Published calculators return Wilson's interval 1.8 % to 6.0 % for 10 of 300. The second case is 0 of 10 000.
+    /// Published calculators return Wilson's interval 1.8 % to 6.0 % for 10 of 300. For 0 of n, the interval ends at
+    /// z²/(n + z²) with z = 1.96, which is 0.0384 % for n = 10 000.
     #[test]
     fn shares_of_rare_events() {
         let some = share_95(10, 300).expect("trials");

@@ -81,8 +81,8 @@ impl fmt::Display for Exponential {
     }
 }
 
-/// The data of an event in addition to its time and name. The fields are columns of a line of the trace; the book
-/// describes them.
+/// The data of an event in addition to its time and name. Each field is a column of the trace. The book describes the
+/// columns.
 #[derive(Default, Serialize)]
 pub(crate) struct Details {
     #[serde(skip_serializing_if = "Option::is_none")]

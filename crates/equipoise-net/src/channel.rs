@@ -84,8 +84,8 @@ impl Shared {
     }
 }
 
-/// Number of bytes that a message counts for. The end of an application data unit counts as 64 bytes, so that the
-/// number of empty units in the channel is limited.
+/// Number of bytes by which a message fills the channel. The end of an application data unit counts as 64 bytes, so
+/// that the number of empty units in the channel is limited.
 const fn weight(length: usize, end: bool) -> usize {
     if end { length + 64 } else { length }
 }
@@ -107,7 +107,7 @@ pub(crate) fn channel() -> Result<(PayloadSender, PayloadReceiver), NetError> {
 }
 
 impl PayloadSender {
-    /// Maximum number of bytes in the channel. Our choice: as many as may wait in the sender itself.
+    /// Maximum number of bytes in the channel. Our choice: the maximum size of the session's own payload queue.
     pub const MOST: usize = 256 << 10;
 
     /// Maximum length of a part in bytes. Longer payload is divided into parts, and each part is passed as soon as the

@@ -124,7 +124,7 @@ mod tests {
     }
 
     /// If this test fails, a network does not recognise the class of service of media packets, or a queue cannot mark
-    /// packets that have a class of service. The test reads the whole byte as the kernel reports it.
+    /// packets that have a class of service. The test checks the whole byte with the DSCP and the ECN field.
     #[test]
     fn a_class_of_service_stands_beside_the_field_over_ipv4_ipv6_and_ipv4_on_an_ipv6_socket() {
         let clock = Clock::new();

@@ -29,8 +29,8 @@ pub enum NetError {
         /// The system's error.
         source: io::Error,
     },
-    /// A datagram cannot be sent. The datagram is too long, its destination address is not possible, or the system
-    /// refused to send the request for a session.
+    /// A datagram cannot be sent. The datagram is too long, its destination address is not possible, or the datagram is
+    /// a request to open a session and the system refused to send it.
     #[error("cannot send a datagram of {length} bytes to {peer}")]
     Send {
         /// The destination of the datagram.
@@ -102,7 +102,7 @@ pub enum NetError {
         /// The reason that the peer sent.
         reason: Refusal,
     },
-    /// The media requested from the peer is not possible.
+    /// The caller's request for media from the peer is invalid.
     #[error("this cannot be requested from the peer")]
     Wanted(#[from] WantedError),
     /// The sending peer sent nothing for too long.

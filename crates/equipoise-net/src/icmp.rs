@@ -75,7 +75,7 @@ const fn is_unreachability(control: &ControlMessageOwned) -> bool {
 }
 
 /// Whether an error of a system call is caused by an ICMP error about an earlier datagram (RFC 1122, Sec. 4.1.3.3).
-/// Linux reports this as one of several error numbers.
+/// For such an ICMP error, Linux returns one of several error numbers.
 pub(crate) fn is_word_from_the_path(errno: Errno) -> bool {
     matches!(
         errno,

@@ -59,7 +59,8 @@ impl LatenessMeter {
         })
     }
 
-    /// The percentile `per_mille` by nearest rank: the upper edge of its bin, but no more than the recorded maximum.
+    /// The value at `per_mille` per mille, by nearest rank. The result is the upper edge of the bin that contains this
+    /// value, but at most the recorded maximum.
     fn per_mille(&self, per_mille: u64) -> Span {
         let rank = (self.count * per_mille).div_ceil(1000);
         let mut below = 0;

@@ -35,8 +35,8 @@ pub struct SendConfig {
     pub delays: Delays,
     /// Time between two requests that ask the server for a report.
     pub report_interval: Span,
-    /// Interval and kind of the per-packet feedback from the server. `None` means [`Reporting::INTERVAL`] if the
-    /// controller needs per-packet feedback, and no such feedback otherwise.
+    /// Interval and format of the per-packet feedback from the server. `None` means the default format once per
+    /// [`Reporting::INTERVAL`] if the controller needs per-packet feedback, and no per-packet feedback otherwise.
     pub reporting: Option<Reporting>,
     /// The ECN field of media packets. It determines whether queues may mark these packets instead of dropping them.
     pub ecn: Ecn,
@@ -96,8 +96,9 @@ impl SendConfig {
         Rate::from_bps((rate.as_bps_f64() * share) as u64)
     }
 
-    /// Number of bytes that a packet has in addition to the IPv4 and UDP headers and the RTP packet: the bytes that
-    /// encryption adds, and 20 bytes if the peer has an IPv6 address.
+    /// Number of bytes by which an IP packet is longer than the IPv4 header, the UDP header and the RTP packet
+    /// together: the bytes that encryption adds, and 20 bytes if the peer has an IPv6 address, because an IPv6 header
+    /// is longer.
     pub fn overhead(&self) -> Size {
         Self::overhead_to(self.peer, self.key.is_some())
     }
@@ -133,8 +134,9 @@ impl SendConfig {
     }
 }
 
-/// The default per-packet feedback. Transport-wide feedback has more exact arrival times than RFC 8888 feedback, but no
-/// congestion marks. Only generated media over one path has transport-wide sequence numbers.
+/// The default per-packet feedback: transport-wide feedback if possible, because its arrival times are more exact than
+/// those of RFC 8888 feedback. It is not possible with ECN, because it has no congestion marks. It needs transport-wide
+/// sequence numbers, which only generated media over one path has.
 pub(crate) fn usual_reporting(payload: Payload, ecn: Ecn, several: bool) -> Reporting {
     let has_numbers = payload == Payload::Generated && ecn == Ecn::NotCapable && !several;
     let format = if has_numbers { Format::TransportWide } else { Format::CongestionFeedback };

@@ -264,7 +264,8 @@ impl Socket {
         let found =
             match recvmmsg(self.inner.as_raw_fd(), &mut headers, slices.iter_mut(), MsgFlags::MSG_DONTWAIT, None) {
                 Ok(found) => Some(found),
-                // If datagrams are still waiting, they are read with the next batch.
+                // Without a batch: nothing waits, a signal interrupted the call, or an ICMP error was reported. After a
+                // signal or an ICMP error, the waiting datagrams are read with the next batch.
                 Err(errno) if matches!(errno, Errno::EAGAIN | Errno::EINTR) || is_word_from_the_path(errno) => None,
                 Err(errno) => return Err(failed(errno)),
             };
@@ -405,8 +406,8 @@ pub(crate) struct Message {
     pub(crate) ecn: Ecn,
 }
 
-/// A buffer for the kernel's control messages about a message: arrival time, number of losses, and the byte with the
-/// ECN field.
+/// Returns a buffer for the control data that the kernel adds to a received message: the message's arrival time, the
+/// number of lost messages, and the byte with the ECN field.
 pub(crate) fn control_buffer() -> Vec<u8> {
     cmsg_space!(TimeSpec, u32, c_int)
 }

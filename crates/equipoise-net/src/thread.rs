@@ -31,7 +31,7 @@ impl<T: Send + 'static> Worker<T> {
         let stop = Arc::new(AtomicBool::new(false));
         let flag = stop.clone();
         let run = move || {
-            // If this fails, timers are up to 50 µs later, which is acceptable.
+            // If this call fails, timers expire up to 50 µs late, which is acceptable.
             let _ = set_timerslack(1);
             body(&flag)
         };
@@ -59,8 +59,8 @@ impl<T> Worker<T> {
         self.release()()
     }
 
-    /// Returns a function that waits until the thread ends. Nothing sets the stop flag any more: if the function is
-    /// dropped without a call, the thread still runs to its own end.
+    /// Returns a function that waits until the thread ends. If this function is dropped without a call, the thread is
+    /// not stopped and runs to its own end.
     pub(crate) fn release(mut self) -> impl FnOnce() -> Result<T, NetError> + use<T> {
         let (name, thread) = (mem::take(&mut self.name), self.thread.take());
         move || thread.and_then(|thread| thread.join().ok()).ok_or(NetError::Panicked { name })

@@ -93,7 +93,7 @@ pub enum Output<'a> {
     Transmit(equipoise_session::Transmit<'a>),
     /// Apply this request to the TCP connection now.
     Tcp(TcpRequest),
-    /// An event for the user or for reports.
+    /// An event, which the caller can show or log.
     Event(Event),
 }
 
@@ -145,7 +145,7 @@ pub enum Event {
         /// new period is a probing period.
         rate: Rate,
     },
-    /// The TCP stream is not that of a flow pair. The receiver reads no more of the stream.
+    /// The data on the TCP connection is not a valid stream of a flow pair. The receiver stops reading the stream.
     TcpBroken,
     /// The flow is over.
     Ended,

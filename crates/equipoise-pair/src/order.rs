@@ -54,8 +54,8 @@ pub(super) struct Ready {
 impl Order {
     /// Maximum number of buffers kept for reuse.
     const SPARE: usize = 16;
-    /// Number of bytes that count for each ADU in addition to its own bytes, so that the number of empty ADUs is
-    /// limited as well.
+    /// Number of bytes that are added to the size of each buffered ADU. Without this addition, the number of empty ADUs
+    /// would not be limited.
     const OVERHEAD: usize = 64;
     /// Maximum difference between the number of an ADU from RTP and the next number to be delivered. A correct sender
     /// is never this far ahead.

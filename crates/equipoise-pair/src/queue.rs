@@ -45,8 +45,8 @@ impl AduQueue {
     /// Maximum number of waiting bytes: two ADUs of maximum length, so that the application can fill one while the
     /// other is sent.
     const MOST: usize = 2 * Self::LONGEST;
-    /// Maximum number of waiting ADUs. Our choice: the list of their lengths then needs 256 KiB, less than the ADUs may
-    /// need.
+    /// Maximum number of waiting ADUs. Our choice: the list of their lengths then needs 256 KiB, which is less than the
+    /// memory that the bytes of the ADUs may need.
     const MOST_ADUS: usize = 1 << 16;
 
     /// Returns the number of bytes that the queue would accept now.

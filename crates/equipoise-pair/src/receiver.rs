@@ -267,7 +267,7 @@ impl Receiver {
     /// Takes ADUs from the RTP part, and finds the ADUs that can be delivered.
     fn settle(&mut self) {
         self.drain_rtp();
-        // `drain_rtp` is called first, because the RTP part may have stopped waiting for a lost packet.
+        // `drain_rtp` is called first, because the RTP part outputs later ADUs when it stops waiting for a lost packet.
         self.order.settle(self.handled);
         if self.ends.is_some_and(|at| at <= self.handled) {
             self.rtp.handle(self.handled, equipoise_session::Input::Stop);

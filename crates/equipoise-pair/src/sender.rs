@@ -241,17 +241,17 @@ impl Sender {
         }
     }
 
-    /// Returns when to call [`handle`](Self::handle) with [`Input::Tcp`] and then [`Input::Timer`], if there is no
-    /// event before; `None` for never. After the call with [`Input::Timer`] and a [`poll`](Self::poll) that returned
-    /// `None`, this time is later than the last event.
+    /// Returns when to call [`handle`](Self::handle) with [`Input::Tcp`] and then [`Input::Timer`], if no input arrives
+    /// before; `None` for never. After [`poll`](Self::poll) has returned `None`, `wake` returns a time later than the
+    /// last `now` passed to `handle`.
     pub fn wake(&self) -> Option<Wake<SenderClock>> {
         if self.ended {
             return None;
         }
         let soon = self.handled + Span::from_nanos(1);
         let period = match self.stage {
-            // The flow ends in this running period, however long it takes to send the waiting data, unless a circuit
-            // breaker stops RTP.
+            // The running period has no planned end: the flow ends in this period when the waiting data has been sent,
+            // unless a circuit breaker stops RTP before.
             Stage::Rtp { .. } if self.stopping => None,
             Stage::Tcp | Stage::Rtp { .. } => self.tpba.wake().map(|at| at.max(soon)),
             Stage::TcpDrains | Stage::RtpDrains { .. } => None,
@@ -370,8 +370,8 @@ impl Sender {
     }
 
     fn begin_running(&mut self, now: Instant<SenderClock>) {
-        // This always returns a rate: the probing period was over when TCP stopped taking new data, and the measured
-        // rates have not changed since.
+        // `Tpba::begin_running` always returns a rate: the probing period was over when TCP stopped taking new data,
+        // and the measured rates have not changed since.
         let Some(rate) = self.tpba.begin_running(now, self.tcp.window) else { return };
         // `set_controller` cannot fail, because the constructor has checked that the RTP session provides what this
         // kind of controller needs.
@@ -394,8 +394,8 @@ impl Sender {
         self.outbox.push_back(Item::Event(Event::Began { period, adu: self.next_adu, rate }));
     }
 
-    /// Drops the rest of an ADU of which RTP has sent only a part. This happens only if a circuit breaker has stopped
-    /// RTP.
+    /// Drops the rest of an ADU of which RTP has sent only a part. There is such a rest only if a circuit breaker has
+    /// stopped RTP.
     fn drop_rest(&mut self) {
         if let Some(part) = self.parting.take() {
             self.packet.clear();

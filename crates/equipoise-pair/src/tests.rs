@@ -345,7 +345,7 @@ impl Ear {
         self.receiver.tcp_received(self.now(), &bytes)
     }
 
-    /// Returns the numbers of the delivered ADUs, and how many are missing before each.
+    /// For each delivered ADU, returns its number and the number of ADUs that are missing before it.
     fn hears(&mut self) -> Vec<(u64, u64)> {
         let mut found = Vec::new();
         while self.receiver.poll().is_some() {}

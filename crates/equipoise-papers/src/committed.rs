@@ -71,7 +71,8 @@ fn the_chapter_on_inline_measurement_quotes_the_committed_numbers() {
 fn is_possible(ours: f64, full: &Claim, few: u32) -> bool {
     let (Some(mean), Some([low, high])) = (full.ours, full.ci95) else { return false };
     let standard_error = (high - low) / 2.0 / 1.96 * (f64::from(full.runs) / f64::from(few)).sqrt();
-    // A value that is equal in all runs has a standard error of zero, but may differ in its last digits.
+    // If a value is the same in all runs, its standard error is zero. Such a value may differ from the committed value
+    // in the last digits, because of rounding.
     (ours - mean).abs() <= 4.0 * standard_error + 1e-6 * mean.abs()
 }
 

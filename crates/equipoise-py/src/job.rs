@@ -14,8 +14,9 @@ use pyo3::types::PyBool;
 /// Time between two checks for signals such as Ctrl-C, and between two updates of the progress.
 const WAIT: Duration = Duration::from_millis(100);
 
-/// Runs a job of one simulation run on this thread. Signals are handled when the job reports its progress. `progress`
-/// is None, True for a progress bar, or a function that is called with the completed share, from 0 to 1.
+/// Executes `job`, which is a single simulation run, on this thread. Signals are handled when the job reports its
+/// progress. `progress` is None, True for a progress bar, or a function that is called with the completed share, from 0
+/// to 1.
 ///
 /// If a signal handler (such as that of Ctrl-C) or `progress` raises an exception, the job is ended through `stop`, and
 /// the exception is raised.

@@ -46,7 +46,7 @@ impl Laws {
     }
 }
 
-/// The first exception that a law has raised during the call from Python, and the signal that ends the runs.
+/// The first exception that a law has raised during the present call from Python, and the signal that ends the runs.
 #[derive(Debug)]
 struct Fault {
     first: Mutex<Option<PyErr>>,

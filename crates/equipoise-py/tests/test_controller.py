@@ -34,8 +34,8 @@ def over_a_link(name: str, seconds: float = 20.0, capacity_bps: float = 2e6, **o
 
 @pytest.mark.parametrize("name", ["equipoise", "gcc"])
 def test_a_controller_finds_the_capacity_of_a_link(name: str) -> None:
-    """If this test fails, a controller does not find the capacity of a link from reports of packet numbers and arrival
-    times. """
+    """If this test fails, a controller that gets reports of packet numbers and arrival times does not find the capacity
+    of a link."""
     controller = over_a_link(name)
     assert 1e6 < controller.rate_bps < 2.6e6, controller
     assert 0.040 <= controller.round_trip_s < 0.3 and controller.why

@@ -38,8 +38,9 @@ def test_the_same_seed_and_actions_give_the_same_episode(root: Path) -> None:
 
 def test_actions_move_the_rate_and_the_result_is_there_at_the_end() -> None:
     """If this test fails, actions do not change the rate, or a complete episode has no result. With the action 1, the
-    rate rises until the queue is full, so the sum of the rewards is negative. With the action 0, the rate stays at 0.5
-    Mbit/s. """
+    rate rises until the queue is full. Delay and loss reduce the reward, so the sum of the rewards is negative. With
+    the action 0, the rate stays at 0.5 Mbit/s.
+    """
     env = SessionEnv(max_rate_bps=4e6)
     up, steady = sum(episode(env, 1, 1.0)), sum(episode(env, 1, 0.0))
     assert steady > 0 > up

@@ -58,16 +58,16 @@ def test_a_law_by_intervals_decides_the_rate() -> None:
 
 
 def test_a_law_of_ours_and_the_same_in_python_send_the_same() -> None:
-    """If this test fails, a law in Python with a fixed rate sends other packets than the built-in law with the same
-    fixed rate. """
+    """If this test fails, a session with a fixed-rate law in Python sends or delays packets differently from a session
+    with the built-in law at the same rate."""
     ours = equipoise.run(idle(controller={"name": "cbr", "rate": "1 Mbit/s"})).summary["runs"][0]["flows"][0]
     flow, _ = ran(Steady)
     assert flow["delay"] == ours["delay"] and flow["packets_sent"] == pytest.approx(ours["packets_sent"], abs=1)
 
 
 def test_a_law_by_packets_sees_each_packet_leave_and_arrive() -> None:
-    """If the test fails, a law that needs packets is not called for each packet that is sent or arrives, or the law is
-    not called when its timer is due.
+    """If this test fails, a law that needs per-packet feedback is not called for each packet that is sent or arrives,
+    or the law is not called when its timer is due.
     """
 
     class Window(Steady):

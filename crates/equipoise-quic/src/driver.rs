@@ -65,8 +65,9 @@ pub(crate) struct Driver {
 const OVERHEAD: u64 = 28;
 /// The assumed round-trip time before the first measurement (RFC 9002, Sec. 6.2.2).
 const INITIAL_ROUND_TRIP: Span = Span::from_millis(333);
-/// If a rate controller sets no window, the window is the data sent at the controller's rate in `ROUND_TRIPS`
-/// round-trip times plus `SLACK`. So normally the rate is the limit, but without acknowledgements the sender stops.
+/// If a rate controller sets no window, the window is the amount of data that the controller's rate allows in
+/// `ROUND_TRIPS` round-trip times plus `SLACK`. Normally less data is in flight, so the rate is the limit. Without
+/// acknowledgements, the window fills up, and the sender stops.
 #[cfg(feature = "noq")]
 const ROUND_TRIPS: i64 = 2;
 #[cfg(feature = "noq")]
@@ -161,8 +162,8 @@ impl Driver {
         self.batch.extend(self.sent.take(None, Some(number), ip_size(bytes), Fate::Lost));
     }
 
-    /// Records the loss of packets of `bytes` in total, the last of which was sent at `sent`. quinn does not report
-    /// which packets were lost, so the oldest packets in flight count as lost.
+    /// Records that packets with `bytes` in total were lost. The last of these packets was sent at `sent`. quinn does
+    /// not report which packets were lost, so the oldest packets in flight count as lost.
     #[cfg(feature = "quinn")]
     pub(crate) fn on_bytes_lost(&mut self, sent: HostInstant, bytes: u64) {
         let sent = self.time(sent);

@@ -66,7 +66,8 @@ impl SentPackets {
         Some(report)
     }
 
-    /// Returns the report on the oldest packet that was sent at or before `until` and was not reported yet.
+    /// Reports the oldest packet that was not reported yet, if the packet was sent at or before `until`. Returns the
+    /// report.
     #[cfg(feature = "quinn")]
     pub(crate) fn take_oldest_until(
         &mut self,

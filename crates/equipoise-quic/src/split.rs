@@ -162,8 +162,7 @@ mod tests {
 
     const MBPS: u64 = 1_000_000;
 
-    /// Updates both paths for 60 s, with these maximum rates and these delays in ms. Returns the paths' shares in
-    /// Mbit/s.
+    /// Updates both paths for 60 s, with the given maximum rates and delays. Returns the paths' shares in Mbit/s.
     fn shares(split: &Split, most_mbps: [u64; 2], delays_ms: [u32; 2]) -> [f64; 2] {
         let places = most_mbps.map(|most| split.join(Rate::from_bps(most * MBPS)));
         let begin = HostInstant::now();

@@ -30,7 +30,7 @@ pub enum Event {
         /// The frame's encoded size; `None` if the frame was skipped.
         size: Option<Size>,
     },
-    /// RTP packets that another program passed in were dropped from the queue, because they waited for too long
+    /// RTP packets from another program were dropped from the queue, because they waited for too long
     /// ([`SenderConfig::patience`]) or because the queue was full.
     ///
     /// [`SenderConfig::patience`]: crate::rtp::SenderConfig::patience
@@ -60,7 +60,7 @@ pub enum Event {
     Buffered {
         /// Sequence number, extended beyond 16 bits.
         sequence: u64,
-        /// The packet's time in the buffer, until its playout is complete.
+        /// Time from the arrival of the packet until its playout is complete.
         wait: Span,
     },
     /// A media packet arrived while the playout buffer was full, and was dropped.

@@ -53,8 +53,8 @@ pub struct Guest {
     round_trip: Span,
 }
 
-/// Time within which a feedback report is expected. Our choice: the longest usual interval. A receiver that sends
-/// transport-wide feedback reports every 50 ms to 250 ms, and QUIC acknowledges within 25 ms.
+/// Time within which a feedback report is expected. Our choice: the longest usual interval. Transport-wide feedback is
+/// sent every 50 ms to 250 ms, and QUIC acknowledges within 25 ms.
 const REPORT: Span = Span::from_millis(250);
 /// Number of consecutive missing reports that count as silence.
 const SILENT: u64 = 3;
@@ -147,12 +147,13 @@ impl Guest {
         self.governor.on_frame(now, frame);
     }
 
-    /// Records that the application has nothing to send from the time `from` on. `from` may be in the future. For
-    /// example, it is the time at which the pacer would release the next packet.
+    /// Records that the application has nothing to send from the time `from` on. `from` may be in the future, such as
+    /// the time at which the pacer would release the next packet.
     ///
     /// A stack that detects by itself when it is app-limited sets [`PacketFeedback::app_limited`] and need not call
-    /// this function. A stack that does neither can also use the guest: the rate is at most twice the rate that
-    /// arrives. While this limit holds, the guest tells the controller not to raise its own rate.
+    /// this function. Even if the stack neither sets `app_limited` nor calls this function, the sending rate is at most
+    /// twice the rate that arrives. While this limit is in effect, the guest tells the controller not to raise its
+    /// rate.
     pub fn on_idle(&mut self, from: Instant<SenderClock>) {
         self.application.waits(from);
     }
@@ -279,8 +280,7 @@ impl Tally {
         if self.proof.sent < PACKETS || sending < TIME {
             return None;
         }
-        // The receiver may state false arrival times. Therefore the time over which the packets arrived counts as at
-        // least the time over which they were sent.
+        // The receiver may state false arrival times. Therefore `arriving` is at least `sending`.
         let proof = Proof { sending, arriving: (latest.1 - before.1).max(sending), ..self.proof };
         (self.before, self.latest, self.proof) = (Some((newest, latest.1)), None, Proof::default());
         Some(proof)

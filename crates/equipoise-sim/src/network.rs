@@ -244,8 +244,8 @@ impl Network {
         }
     }
 
-    /// Like `advance`, for networks with cycles of links: packets that leave one link may have to pass another link
-    /// that was already computed.
+    /// Like `advance`, for networks in which links form cycles. In such a network, a packet that leaves a link may next
+    /// pass a link that was already processed, so the links are processed repeatedly.
     fn go_round(&mut self, outside: &mut Outside<'_, impl Observer>) {
         let mut known = std::mem::take(&mut self.known_of);
         loop {
@@ -447,8 +447,8 @@ impl<O: Observer> Onward<'_, '_, O> {
             if self.is_one_way {
                 return inbox.extend(packets);
             }
-            // Packets are moved one by one, because the destination of the next packet is unpredictable. A search for
-            // consecutive packets with the same destination would take longer.
+            // The destination of the next packet is unpredictable. A search for consecutive packets with the same
+            // destination would take longer than moving the packets one by one.
             put(inbox, packet);
             packets = behind;
         }

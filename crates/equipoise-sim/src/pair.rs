@@ -1,4 +1,5 @@
-//! The endpoints of a flow pair in the simulator. Each consists of an endpoint of `equipoise_pair` and a TCP host.
+//! The endpoints of a flow pair in the simulator. Each of them combines a sender or a receiver of `equipoise_pair` with
+//! a TCP host.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

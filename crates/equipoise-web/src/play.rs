@@ -126,7 +126,7 @@ pub(crate) fn scenarios() -> Vec<Preset> {
     PRESETS.into_iter().filter_map(preset).collect()
 }
 
-/// Runs the request's scenario with all changes made by hand, once for each controller.
+/// Runs the request's scenario once for each controller. Each run includes the changes that the user made by hand.
 ///
 /// # Errors
 /// [`PlayError`] for the first error found.

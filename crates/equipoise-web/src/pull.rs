@@ -8,8 +8,8 @@ use equipoise_path::link::{Capacity, Loss};
 use serde::Deserialize;
 use thiserror::Error;
 
-/// A change made by hand: a quantity has a new value from a time on. The change replaces the scenario's later steps of
-/// this quantity.
+/// A change that the user makes by hand. From the time `at_s` on, the quantity has the value `value`. The change
+/// replaces the scenario's later steps of this quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pull {
@@ -55,7 +55,8 @@ pub enum PullError {
 /// The name of the flow that the page adds for cross traffic.
 pub(crate) const CROSS: &str = "traffic of others";
 
-/// The changes of one quantity made by hand, sorted by time: pairs of a time, and the value from that time on.
+/// The changes that the user made by hand to one quantity, sorted by time. Each change is a pair: a time, and the value
+/// from that time on.
 type Pulls<T> = Vec<(Span, T)>;
 
 /// Returns the overrides that insert the changes made by hand into a scenario. If cross traffic was added by hand, also

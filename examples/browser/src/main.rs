@@ -244,7 +244,7 @@ impl End {
         }
     }
 
-    /// Returns the statistics of Chromium; `Null` if this peer is this program, which decodes nothing.
+    /// Returns the statistics of Chromium; `Null` if the peer is our program, which decodes no video.
     async fn stats(&mut self) -> Result<Value, Box<dyn Error>> {
         match self {
             Self::Us(..) => Ok(Value::Null),

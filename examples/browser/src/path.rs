@@ -15,7 +15,7 @@ pub(crate) const STEPS_BPS: [u64; 4] = [1_000_000, 2_500_000, 600_000, 1_000_000
 const PROPAGATION: Span = Span::from_millis(50);
 /// Maximum queueing delay at the bottleneck. A packet that would wait longer is dropped.
 const QUEUE: Span = Span::from_millis(300);
-/// Time at the start of each phase that is left out of the utilisation, because the sender still adapts.
+/// The utilisation leaves out this time at the start of each phase, because the sender still adapts.
 const SETTLING: Span = Span::from_secs(5);
 /// The rate of the return path, which is never the bottleneck.
 const BACK: Rate = Rate::from_bps(100_000_000);

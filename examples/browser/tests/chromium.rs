@@ -9,8 +9,8 @@ use serde_json::Value;
 
 const CHROMIUM: &str = "/usr/bin/chromium";
 
-/// Returns what this machine lacks for the call; `None` if the call is possible. Downloads puppeteer-core if it is
-/// missing.
+/// Returns what this machine lacks for a video call to Chromium; `None` if nothing is missing. Downloads puppeteer-core
+/// if necessary.
 fn missing() -> Option<&'static str> {
     let answers = |program: &str| Command::new(program).arg("--version").output().is_ok_and(|it| it.status.success());
     if !Path::new(CHROMIUM).exists() {

@@ -1,5 +1,5 @@
 //! A custom controller, window law, scheduler and traffic model. Scenarios use these parts by name, like built-in
-//! parts. The window law works only in simulated runs, and the other parts also in live runs.
+//! parts. The window law works only in simulated runs. The other parts work in simulated and in live runs.
 
 mod controller;
 mod scheduler;

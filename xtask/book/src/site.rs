@@ -9,7 +9,7 @@ use crate::error::Error;
 
 /// File name of the chapter that shows the playground.
 const CHAPTER: &str = "playground.md";
-/// The line of the chapter that the playground replaces. This line is a comment, which readers do not see.
+/// A line of the chapter. The playground replaces this line. The line is a comment, which readers do not see.
 const MARK: &str = "<!-- playground -->";
 /// File name of the playground's page in the site. (`playground.html` is the chapter, which embeds this page.)
 const ALONE: &str = "playground-alone.html";

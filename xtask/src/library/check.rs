@@ -24,8 +24,8 @@ const COMPILERS: [(&str, &[&str]); 2] = [
 ];
 const STRICT: [&str; 5] = ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror"];
 
-/// Size of each file that is sent, in bytes. A flow pair sends the file as about 250 data units in 5 s. This is long
-/// enough that the flow changes from TCP to RTP.
+/// Size of each file that is sent, in bytes. A flow pair sends the file as about 250 data units in 5 s. In this time,
+/// the flow changes from TCP to RTP.
 const LENGTH: usize = 1_000_000;
 /// How long the encoder example sends video, in s.
 const ENCODED: usize = 3;

@@ -1,6 +1,6 @@
-//! Runs bulk TCP flows over a dumbbell network in other simulators (peers), to validate Equipoise's TCP. The flows run
-//! with each combination of a network setting and the selected TCP variants, numbers of flows and seeds. The results
-//! are written to one CSV file.
+//! Runs bulk TCP flows over a dumbbell network in other simulators (peers), to validate Equipoise's TCP. There is
+//! one run for each combination of a network setting, a selected TCP variant, a selected number of flows and a seed.
+//! The results are written to one CSV file.
 
 use std::path::PathBuf;
 

@@ -43,8 +43,8 @@ fn open(file: &Path) -> io::Result<Box<dyn Read + Send>> {
     if file.as_os_str() == "-" { Ok(Box::new(io::stdin())) } else { Ok(Box::new(File::open(file)?)) }
 }
 
-/// Returns the title of the report's page: the name of the file without its folder, because other people may read the
-/// page.
+/// Returns the title of the report's page: the name of the file. The folder is left out, because other people may read
+/// the page, and the folder's name may be private.
 fn name(file: &Path) -> String {
     let named = file.file_name().filter(|name| *name != "-");
     named.map_or_else(|| "standard input".to_owned(), |name| name.to_string_lossy().into_owned())

@@ -126,7 +126,7 @@ pub(crate) enum RealError {
     /// The server for the live page or for the metrics, or the thread of the live views, could not start.
     #[error("cannot serve at {place}")]
     Serve {
-        /// The address at which the server should listen, or `a thread`.
+        /// The address at which the server should listen; `a thread` if the thread of the live views could not start.
         place: String,
         /// The error that the operating system reported.
         source: io::Error,

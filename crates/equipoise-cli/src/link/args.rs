@@ -75,7 +75,8 @@ impl FromStr for RateLimit {
 }
 
 /// Which packets a queue drops. If both ends support ECN, all kinds except `Droptail` mark packets instead of dropping
-/// them, unless the queue is full or (with PIE and DualPI2) the probability of marks is high.
+/// them. They still drop packets if the queue is full. PIE and DualPI2 also drop packets if their drop or marking
+/// probability is high.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Aqm {
     /// Drops packets that arrive at a full queue

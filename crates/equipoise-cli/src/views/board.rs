@@ -16,7 +16,7 @@ pub(crate) struct Board {
     pub(crate) open: BTreeMap<u64, Series>,
     /// The first series that ended, at most [`KEPT`], in the order in which they ended.
     pub(crate) ended: Vec<Series>,
-    /// Number of ended series that are not in `ended`, because it was full.
+    /// Number of ended series that are not in `ended`, because that list was full.
     pub(crate) more_ended: u64,
     /// Totals over all series of each direction, including series that have ended.
     pub(crate) sums: BTreeMap<Way, Total>,
@@ -55,7 +55,8 @@ pub(crate) struct Series {
     pub(crate) end: Option<(f64, &'static str)>,
 }
 
-/// Totals of one series (a session, a flow, or one direction of an emulated path), or of all series of one direction.
+/// Totals of one series, or of all series with the same [`Way`]. A series is a session, a flow, or one direction of an
+/// emulated path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct Total {
     /// Number of series (sessions, flows, or directions of emulated paths) that were opened in this direction; 0 in the

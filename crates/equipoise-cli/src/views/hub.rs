@@ -10,8 +10,8 @@ use super::told::Told;
 /// Capacity of a page's queue, in lines. If the queue is full, the page is disconnected. Our choice: about 15 seconds,
 /// if each of 16 series has one event per second.
 const MOST_WAITING: usize = 256;
-/// Maximum size, in bytes, of the past events that are kept for pages that connect later. Our choice: about two
-/// minutes, if each of 16 series has one event per second.
+/// Maximum size, in bytes, of the past events that are kept for pages that connect later. Our choice: room for the
+/// events of about two minutes, if each of 16 series has one event of 500 bytes per second.
 const MOST_KEPT: usize = 1 << 20;
 
 /// The queues of the connected browser pages, and the past events (as JSON lines) that a new page receives first.

@@ -29,7 +29,7 @@ struct Page {
     text: String,
 }
 
-/// The kinds of metrics that are used here.
+/// The `OpenMetrics` types of the metrics on the page.
 #[derive(Clone, Copy)]
 enum Kind {
     Counter,

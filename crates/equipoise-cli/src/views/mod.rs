@@ -273,8 +273,8 @@ impl Watching {
         Ok(Self { post: Some(post), shared, thread: Some(thread), sites })
     }
 
-    /// Sends the last event and closes the channel. Because the run is over, this may wait for space in the channel,
-    /// but not longer than `PATIENCE`.
+    /// Sends the last event and closes the channel. If the channel is full, waits at most `PATIENCE` for space. Waiting
+    /// does no harm, because the run is over.
     fn end_with(&mut self, mut last: Told) {
         let deadline = Instant::now() + PATIENCE;
         while let Some(post) = &self.post

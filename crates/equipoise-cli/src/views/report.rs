@@ -112,11 +112,11 @@ fn chart((id, title): (String, String), unit: &'static str, trail: &Trail, lines
     (!layers.is_empty()).then(|| Chart::new(id, title, x, Axis::new(unit, 0.0, most * 1.05), layers))
 }
 
-/// Returns the points of a line. Some intervals may contain no report, so points without a value are left out. The line
-/// has a gap only where two values are far apart in time.
+/// Returns the points of a line. A point has no value if its interval contains no report. Such a point is left out, and
+/// the line connects its neighbours. The line has a gap only where two values are far apart in time.
 fn joined(trail: &Trail, of: fn(&Point) -> f64) -> Vec<(f64, f64)> {
-    /// Maximum time between two connected points, in s, as long as no points have been merged. Our choice: several
-    /// usual report intervals.
+    /// Maximum time between two connected points, in s, if each point shows one interval. If a point shows several
+    /// intervals, this time is multiplied by their number. Our choice: several usual report intervals.
     const FAR_S: f64 = 5.0;
     let far_s = FAR_S * trail.intervals_a_point() as f64;
     let mut joined: Vec<(f64, f64)> = Vec::new();

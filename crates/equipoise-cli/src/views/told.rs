@@ -99,8 +99,9 @@ impl From<Direction> for Way {
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Interval {
     pub(crate) series: u64,
-    /// The end of the interval, in seconds since the start of the command's first run. The fields `start_s` and `end_s`
-    /// of `measured` are counted from the start of the session, of the path, or of the run of the flow.
+    /// The end of the interval, in seconds since the start of the command's first run. In contrast, the fields
+    /// `start_s` and `end_s` of `measured` are relative to the start of the session, of the emulated path, or of the
+    /// flow's live run.
     pub(crate) at_s: f64,
     #[serde(flatten)]
     pub(crate) measured: Measured,

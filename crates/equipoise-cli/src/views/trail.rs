@@ -43,8 +43,8 @@ impl Point {
         }
     }
 
-    /// Merges two points with the weights `count` and `more`. Most values are weighted means; the 95th percentile
-    /// is the larger of the two.
+    /// Merges two points with the weights `count` and `more`. The merged values are weighted means, except for the 95th
+    /// percentile: the larger one of the two percentiles is kept.
     fn and(self, count: f64, other: Self, more: f64) -> Self {
         let mean = |one: f64, two: f64| match (one.is_nan(), two.is_nan()) {
             (false, false) => (one * count + two * more) / (count + more),

@@ -168,8 +168,8 @@ fn a_receiver_sends_no_more_than_it_may_and_nothing_without_a_key_unless_it_is_t
     assert_eq!(receiver.results()["sessions"][0]["direction"], "sent");
 }
 
-/// Simulates a receiver of an older version, which cannot send on request. If the test fails, the user gets no
-/// explanation and suspects a firewall.
+/// Simulates a receiver with an older version of the messages. If the test fails, the user is not told that the version
+/// is the reason, and suspects a firewall.
 #[test]
 fn a_receiver_of_an_older_version_is_named() {
     let old = UdpSocket::bind("127.0.0.1:0").expect("a port");

@@ -120,7 +120,7 @@ fn judge(capture: &str) {
     );
     assert!(answers.len() >= 10, "{answers:?}");
     assert!(answers.iter().all(|fields| fields.starts_with("72\t") && fields.ends_with("\t1")), "{answers:?}");
-    // Compound packets that contain a CNAME, and packets that contain a BYE.
+    // The capture must contain compound packets with a CNAME, and packets with a BYE.
     assert!(!frames(capture, "rtcp.pt == 202 && rtcp.sdes.type == 1", &["frame.number"]).is_empty());
     assert!(!frames(capture, "rtcp.pt == 203", &["frame.number"]).is_empty());
 }

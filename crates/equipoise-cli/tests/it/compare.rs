@@ -62,7 +62,8 @@ fn a_wrong_set_is_refused_by_name_with_what_would_be_right() {
     }
 }
 
-/// Tests the errors of invalid scenario files. They must contain line numbers of the file, whatever `--set` changes.
+/// Tests the errors of invalid scenario files. The errors must contain line numbers of the file, whatever `--set`
+/// changes.
 #[test]
 fn a_wrong_file_is_told_from_a_wrong_set() {
     let folder = Folder::new();
@@ -234,7 +235,7 @@ fn controllers_are_compared_on_a_recorded_path() {
     assert!(difference["ci95"][0].as_f64().is_some_and(|least| least > 0.0), "{difference}");
 }
 
-/// Returns the mean delay of the demo's session in a simulation with the seed `seed`.
+/// Simulates the scenario `file` with the seed `seed`. Returns the mean delay of the scenario's first flow.
 fn json_of_seed(file: &str, seed: u32) -> Value {
     json(&["sim", file, "--seed", &seed.to_string()])["runs"][0]["flows"][0]["delay"]["mean_s"].clone()
 }

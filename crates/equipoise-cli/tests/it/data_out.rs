@@ -33,8 +33,8 @@ fn frames(capture: &str, fields: &[&str]) -> Vec<String> {
     String::from_utf8_lossy(&read.stdout).lines().map(str::to_owned).collect()
 }
 
-/// The scenarios contain sessions over one and over two paths, live media, and flow pairs (TCP and RTP), of which the
-/// RTP packets are captured.
+/// The scenarios contain sessions over one and over two paths, live media, and flow pairs (TCP and RTP). Of a flow
+/// pair, only the RTP packets are captured.
 #[test]
 fn tshark_reads_every_capture_of_the_simulator_without_a_complaint() {
     if !installed("tshark") {

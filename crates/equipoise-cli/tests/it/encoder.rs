@@ -114,12 +114,12 @@ fn what_a_decoder_asks_for_comes_to_the_encoder_and_a_flood_does_not() {
     assert!(wanted >= asked.len() as u64, "{wanted} wanted");
     assert!(received["sessions"][0]["end"]["key_frames_asked"].as_u64() >= Some(wanted), "{received}");
     let told = lines.iter().filter(|line| line == "keyframe").count() as u64;
-    // The first line may be missing, because the sender may have written it before it accepted the test's connection.
+    // The first line may be missing, because the sender may have written this line before the test was connected.
     assert!((1..=wanted).contains(&told), "{told} lines of {wanted}");
 }
 
-/// If this test fails, a user who restarts the encoder must also restart the session, or a second program that sends to
-/// the same port can mix its packets into the video.
+/// If this test fails, the session does not accept the packets of a restarted encoder, or it accepts the packets of a
+/// second program within two seconds after the last packet of the first program.
 #[test]
 fn an_encoder_that_restarts_with_another_source_goes_on_after_two_seconds() {
     let folder = Folder::new();

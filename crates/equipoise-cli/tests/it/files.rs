@@ -137,7 +137,7 @@ fn results_that_are_lost_after_the_run_are_not_said_to_be_those_of_no_run() {
     assert!(said(&lost).contains("the run took place") && !said(&lost).contains("nothing was run"), "{}", said(&lost));
 }
 
-/// A scenario: a call of 2.5 Mbit/s over a link of 5 Mbit/s. Its delay stays below the target.
+/// A scenario: a call of 2.5 Mbit/s over a link of 5 Mbit/s. The delay of the call stays below the controller's target.
 const CALL: &str = r#"
 name = "call"
 duration = "60 s"

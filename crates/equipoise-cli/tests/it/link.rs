@@ -182,7 +182,8 @@ const ECHOES: u8 = 20;
 /// Delay of the link in each direction.
 const DELAY: Duration = Duration::from_millis(25);
 
-/// Helper process, which does nothing in a normal test run. In a namespace it is one end of UDP and TCP traffic.
+/// Helper process, which does nothing in a normal test run. In a namespace, the process sends or receives the traffic
+/// of the role that the environment variable `ROLE` names.
 #[test]
 fn one_end_of_the_traffic() {
     match env::var(ROLE).as_deref() {

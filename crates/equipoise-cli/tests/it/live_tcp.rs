@@ -54,7 +54,7 @@ fn a_connection_of_the_kernel_takes_what_a_session_leaves_of_the_link() {
     let Some(results) = across_namespaces(&folder, &file, &[]) else { return };
     let [media, connection] = [0, 1].map(|flow: usize| &results["runs"][0]["flows"][flow]);
     let media = number(&media["mean_rate_bps"]);
-    // When TCP has filled the queue, some packets of the session are dropped, too.
+    // The session sends 3 Mbit/s, but some of its packets are dropped when TCP has filled the queue.
     assert!((2.5e6..3.3e6).contains(&media), "{results}");
     let tcp = &connection["tcp"];
     // Of the 1500 bytes of a packet, 1448 are data. If the queue of 50 packets drains within the two measured seconds,

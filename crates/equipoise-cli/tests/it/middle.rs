@@ -263,7 +263,7 @@ impl Relay {
                 (false, Some(sender)) => self.near.send_to(&datagram, sender),
                 (false, None) => Ok(0),
             };
-            // Errors, for example an unreachable port, are ignored, because a real path does not notice them.
+            // Errors, such as an unreachable port, are ignored: a real path does not know whether the port is open.
             let _ = sent;
         }
         thread::sleep(Duration::from_micros(500));

@@ -87,7 +87,7 @@ impl TwoLinks {
         self.equipoise(&self.places.near, &[&base, more].concat())
     }
 
-    /// Waits until both ends have ended, and returns the results of the sender and of the receiver.
+    /// Waits until the sender and the receiver have ended, and returns the results of both.
     fn told(&self, mut ends: [Running; 2]) -> [Value; 2] {
         ends.iter_mut().for_each(Running::finish);
         ["sender.json", "receiver.json"]
@@ -118,9 +118,9 @@ fn a_session_outlives_one_of_its_receivers_interfaces_and_takes_it_up_again() {
     assert_eq!(down, 0);
 }
 
-/// Runs a session whose second path is down for 10 s. The first command of `outage` starts the outage, the other
-/// commands end it. Packets sent in the first `unnoticed` ms of the outage may be lost. Returns how often the sender's
-/// interface of the path went down.
+/// Runs a session whose second path is down for 10 s. The first command of `outage` starts the outage, and the other
+/// commands end the outage. Packets sent in the first `unnoticed` ms of the outage may be lost. Returns how often the
+/// sender's interface of the second path went down.
 #[expect(clippy::print_stdout, reason = "what was measured is of interest")]
 fn goes_on_through(machine: Machine, outage: &[&str], unnoticed: u64) -> Option<u64> {
     let lines = [Line { rate: 4_000, delay: 10, queue: 200 }, Line { rate: 2_000, delay: 40, queue: 200 }];

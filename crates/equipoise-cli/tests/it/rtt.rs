@@ -126,8 +126,8 @@ fn captures() -> Option<PathBuf> {
     installed("tshark").then_some(folder)
 }
 
-/// Compares all captures whose names are wanted. Returns the number of these captures and the number of compared
-/// samples.
+/// Compares our analysis with tshark's for all captures whose names are wanted. Returns the number of these captures
+/// and the number of compared samples.
 fn compare_all(folder: &Path, is_wanted: impl Fn(&str) -> bool) -> (u64, u64) {
     let paths = folder.read_dir().expect("a folder").map(|entry| entry.expect("readable").path());
     let wanted = paths.filter(|path| path.file_name().and_then(|name| name.to_str()).is_some_and(&is_wanted));

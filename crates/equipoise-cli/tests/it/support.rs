@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-/// Maximum time to wait. It is longer than any stall: an event that has not happened by then will never happen.
+/// Maximum time to wait for an event. This time is longer than any stall of the machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The permission that most skipped tests lack, as text for [`skip`].

@@ -17,8 +17,8 @@ use crate::support::{Folder, Running, equipoise, eventually, installed, port_of,
 /// Timeout of reads. It is longer than any stall of the machine.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Starts a receiver on the loopback interface with the options in `arguments`, and returns it with its port. Its
-/// standard error is written to the file `said`.
+/// Starts a receiver on the loopback interface with the options in `arguments`. The standard error of the receiver is
+/// written to the file `said`. Returns the receiver and its port.
 fn receiver(arguments: &[&str], said: &str) -> (Running, String) {
     let mut command = equipoise();
     command.args(["receive", "-p", "0", "-B", "127.0.0.1", "--insecure"]).args(arguments);

@@ -181,7 +181,7 @@ impl Bwe {
             event.is_sticky() && !matches!(event.type_(), gst::EventType::Segment | gst::EventType::Eos)
         };
         for event in events.iter().filter(is_kept) {
-            // This fails for a stopped pad, which has no stream.
+            // `store_sticky_event` fails if the pad is stopped. A stopped pad has no stream, so it needs no event.
             let _ = self.src.store_sticky_event(event);
         }
     }
@@ -333,7 +333,7 @@ impl ObjectImpl for Bwe {
     fn constructed(&self) {
         self.parent_constructed();
         for pad in [&self.sink, &self.src] {
-            // This fails only if the element already has a pad with this name.
+            // `add_pad` fails only if the element already has a pad with this name.
             let _ = self.obj().add_pad(pad);
         }
     }

@@ -99,7 +99,7 @@ fn the_receivers_clock_wraps_and_goes_back_without_a_leap() {
     let first = clock.take(wrap - 5 * MILLI);
     assert_eq!(clock.take(3 * MILLI) - first, Span::from_millis(8));
     assert_eq!(clock.take(wrap - MILLI) - first, Span::from_millis(4));
-    // GStreamer may also report a time above `wrap` instead of a wrapped one.
+    // GStreamer may also report a time above `wrap` instead of a time that has wrapped around.
     assert_eq!(clock.take(wrap + 9 * MILLI) - first, Span::from_millis(14));
     // Any time can follow any other time.
     for ns in [u64::MAX, 0, wrap / 2, wrap / 2 + 1, u64::MAX / 2] {

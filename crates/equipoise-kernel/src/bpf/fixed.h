@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0 */
 /*
- * The control law of TCP Symbiosis in integers (Kodama 2009, Eq. 10, 15, 18). The results are exactly those of the Rust
- * module `equipoise::control::window::symbiosis::fixed`, which a test checks. The Rust module documents the number
+ * The control law of TCP Symbiosis in integers (Kodama 2009, Eq. 10, 15, 18). A test checks that the results are
+ * exactly those of the Rust module `equipoise::control::window::symbiosis::fixed`. The Rust module documents the number
  * formats, the maximum values and the differences from floating point.
  *
  * The file also compiles outside of the kernel, if `u64` and `u32` are defined. It uses no 128-bit integers and no
@@ -73,8 +73,8 @@ static inline __attribute__((always_inline)) u64 law_gamma(const struct law *law
 }
 
 /*
- * The window to which the law converges: tau {K - gamma (K - A)}, in Q20 segments. `path` must have passed
- * path_checked().
+ * The window to which the law converges, in Q20 segments: tau {K - gamma (K - A)}, with the minimum round-trip time
+ * tau, the capacity K and the available bandwidth A. `path` must have passed path_checked().
  */
 static inline __attribute__((always_inline)) u64 law_converged(const struct law *law, const struct path *path)
 {

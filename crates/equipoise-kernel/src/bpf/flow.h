@@ -76,7 +76,10 @@ struct flow {
 	u32 gaps;
 	/* Number of consecutive trains that were slower than the available bandwidth. */
 	u32 clear;
-	/* A result that differs much from the present A and that the next train must confirm; 0 if there is none. */
+	/*
+	 * A result that differs much from the present A (available bandwidth). The next train must confirm this result; 0
+	 * if there is no such result.
+	 */
 	u64 set_aside;
 };
 

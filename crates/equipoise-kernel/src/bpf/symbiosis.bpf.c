@@ -211,8 +211,8 @@ static __always_inline void step(struct flow *flow, const struct parameters *set
 		next = oscillated(next, set->oscillation, elapsed, sum);
 	}
 	/*
-	 * A small window has no space for a train, so the available bandwidth A is not measured again. If Reno's
-	 * growth is faster than that of Eq. 10, use Reno's growth.
+	 * A small window has no space for a train, so the available bandwidth A is not measured again. Therefore use
+	 * Reno's growth if it is faster than Eq. 10, but at most up to the window to which Eq. 10 converges.
 	 */
 	if (limited && next > flow->window && flow->window < LEAST_TRAIN_WINDOW * WINDOW_ONE && path_checked(&path)) {
 		u64 reno = flow->window + elapsed * WINDOW_ONE / (round_trip | 1);

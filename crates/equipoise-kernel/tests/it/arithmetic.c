@@ -1,5 +1,5 @@
-/* Reads lines with a letter and seven numbers. The letter selects a function of fixed.h; its result is written.
- * arithmetic.rs runs this program. */
+/* Reads lines with a letter and seven numbers. The letter selects a function of fixed.h. For each line, the program
+ * writes the function's result. arithmetic.rs runs this program. */
 #include <stdio.h>
 
 typedef unsigned long long u64;

@@ -37,7 +37,7 @@ pub struct Plan {
     pub seed: u64,
     /// Number of runs of each variant.
     pub runs: u32,
-    /// The number of threads, and the conditions that stop the runs early.
+    /// The number of threads, and a handle that can end the runs early.
     pub execution: Execution,
 }
 
@@ -92,9 +92,9 @@ pub enum CompareError {
 }
 
 /// Runs every variant on the same seeds and compares each variant with the first one. The delay and rate of the flow
-/// named `flow` decide which variants are Pareto-optimal. If `flow` is `None`, this flow is the only session that all
-/// variants have in common. If there is no such session, this flow is the only flow that all variants have in common.
-/// `progress` is called with the completed share of the runs, 0 to 1.
+/// named `flow` decide which variants are Pareto-optimal. If `flow` is `None`, the function uses the only session that
+/// all variants have in common. If there is no such session, the function uses the only flow that all variants have in
+/// common. `progress` is called with the completed share of the runs, 0 to 1.
 ///
 /// # Errors
 /// [`CompareError`] before the first run if the variants cannot be compared, or later if a run fails.

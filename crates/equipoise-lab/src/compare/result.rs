@@ -51,7 +51,7 @@ pub struct FlowComparison {
 /// One metric of a flow, compared over all variants.
 #[derive(Clone, Debug, Serialize)]
 pub struct MetricComparison {
-    /// The metric; in JSON, its key, which contains the unit of all values.
+    /// The metric. JSON contains only the key of the metric, which shows the unit of all values.
     pub metric: &'static Metric,
     /// The metric's values in each variant, in the order of the variants.
     pub variants: Vec<Sample>,
@@ -106,7 +106,8 @@ impl Word {
 }
 
 impl Difference {
-    /// Returns the mean of the differences `values` minus `first`, pair by pair; `None` if no pair has both values.
+    /// Returns the mean of `values` minus `first` over all pairs, and the conclusion from its confidence interval.
+    /// Returns `None` if no pair has both values.
     pub fn of(first: &[Option<f64>], values: &[Option<f64>]) -> Option<Self> {
         let pairs = first.iter().zip(values).filter_map(|(first, value)| Some((*value)? - (*first)?));
         let differences: Vec<f64> = pairs.collect();

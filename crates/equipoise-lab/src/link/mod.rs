@@ -178,8 +178,8 @@ pub struct LinkDirection {
     pub longest_queue_packets: usize,
     /// Lateness of all packets that left, compared with the emulated path's departure times; `None` if no packet left.
     pub late: Option<Late>,
-    /// Lateness of the packets that left in windows of 100 ms in which the machine did not stall, compared with the
-    /// emulated path's departure times. `None` if there are no such packets.
+    /// As `late`, but only for packets that left in windows of 100 ms in which the machine did not stall. `None` if
+    /// there are no such packets.
     pub late_without_stalls: Option<Late>,
 }
 
@@ -208,8 +208,8 @@ pub struct SocketLosses {
     /// Packets that arrived at a client's socket from an address other than the target's, and packets from UDP port 0,
     /// which cannot be answered.
     pub foreign: u64,
-    /// Packets of clients that the program refused because too many clients were active, or because it could not open
-    /// a socket for the client.
+    /// Packets of refused clients. The program refuses a client if too many clients are active, or if the program
+    /// cannot open a socket for the client.
     pub turned_away: u64,
     /// Packets that were longer than the interface's MTU and could not be segmented.
     pub oversize: u64,

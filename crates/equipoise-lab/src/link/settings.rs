@@ -35,7 +35,7 @@ pub enum Ends {
 /// output.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PathSettings {
-    /// A policer, which drops packets above a rate before the bottleneck; `None` for no policer.
+    /// The policer before the bottleneck, which drops packets that exceed a rate; `None` for no policer.
     pub policer: Option<BucketSettings>,
     /// Capacity of the bottleneck.
     pub capacity: CapacitySettings,

@@ -199,7 +199,8 @@ impl Bench {
                         Poster { flow: index, half: Half::Sending, receives: None, post: post.clone(), load: None };
                     bench.streams.push(tcp::run_web(scenario, (flow, *web, *stop), ground, *ends, poster)?);
                 }
-                // The reverse media of a session use the hosts of the previous flow, which are already running.
+                // The hosts of the previous flow are already running. They also send the reverse media of the session,
+                // so nothing is started here.
                 (Sockets::Datagrams(_), _) if flow.part == Some(DuplexPart::Back) => {}
                 (Sockets::Datagrams(pairs), _) => {
                     let hosts = bench.hosts(first[index], pairs);
@@ -208,7 +209,8 @@ impl Bench {
                 (Sockets::Pair(ends), FlowKind::Pair(pair)) => {
                     bench.pairs.push((index, pair::run((flow, pair), index, ground, *ends, post)?));
                 }
-                // Only TCP flows and flow pairs have streams, so this combination cannot occur.
+                // `Stream` and `Web` are opened only for TCP flows, and `Pair` only for flow pairs, so this arm is
+                // never reached.
                 (Sockets::Stream(_) | Sockets::Web(_) | Sockets::Pair(_), _) => {}
             }
         }

@@ -35,7 +35,7 @@ pub(super) enum Said {
     Event(Option<PathId>, Half, Event),
     /// The current state of a TCP connection.
     Tcp(TcpReading),
-    /// The current state of web traffic, and the fetches completed since the previous such message.
+    /// The current state of web traffic, and the fetches completed since the previous message of this kind.
     Web(WebReading, Vec<WebFetched>),
     /// The receiver of a flow pair read this much data from TCP.
     Stream(Size),

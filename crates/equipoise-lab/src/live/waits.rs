@@ -83,8 +83,8 @@ impl UnderWay {
         scenario.flows.iter().map(of).collect()
     }
 
-    /// Handles a packet that left the emulator after waiting in queues for `waited`. Returns the waiting time if it
-    /// must be recorded now, without a report from the receiver.
+    /// Handles a packet that left the emulator after waiting in queues for `waited`. Returns the waiting time if the
+    /// flow's receiver does not report arrivals. The waiting time must then be recorded now.
     pub(super) fn on_passed(&mut self, waited: Span, sequence: Option<u16>) -> Option<Span> {
         if !self.has_events {
             return Some(waited);

@@ -86,8 +86,8 @@ impl<'a> Capacities<'a> {
 }
 
 impl Passed<'_> {
-    /// Returns the planned remaining capacity at the time `at`, in bit/s; `None` if the link's capacity is not a rate
-    /// with steps.
+    /// Returns the capacity that the planned loads leave at the time `at`, in bit/s; `None` if the link's capacity is
+    /// not a rate with steps.
     fn at(&self, at: Span) -> Option<f64> {
         let Capacity::Rate(rate) = self.capacity else { return None };
         let loads = self.loads.iter().filter(|(start, _)| *start <= at);

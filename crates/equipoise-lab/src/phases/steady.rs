@@ -77,7 +77,8 @@ fn convergence_s(windows: &[f64], centre: f64, settled_from: usize) -> Option<f6
 /// Returns how often a rate goes from at most `low` to at least four times `low`, or back, within 500 ms.
 fn oscillations(rates: &[f64], low: f64) -> u64 {
     let mut count = 0;
-    // The last bin at or beyond a watermark, and whether that watermark was the high one.
+    // The last bin whose rate is at most the low watermark or at least the high watermark, and whether the rate is at
+    // least the high watermark.
     let mut last: Option<(usize, bool)> = None;
     for (place, rate) in rates.iter().enumerate() {
         let is_high = *rate >= WATERMARK_INTERVAL * low;
@@ -138,9 +139,10 @@ impl Sharing {
 mod tests {
     use super::*;
 
-    /// The rates of 9 s: 2 s at 0.4 Mbit/s, 1 s at 1.5 Mbit/s, then 6 s at 1 Mbit/s. The band is 0.8 to 1.2 Mbit/s. The
-    /// window that starts at 2.4 s is the last one outside the band, with three bins at 1.5 and two at 1 Mbit/s. The
-    /// window that starts at 2.6 s has a mean of exactly 1.2 Mbit/s.
+    /// The rates of 9 s, in bins of 0.2 s: 2 s at 0.4 Mbit/s, 1 s at 1.5 Mbit/s, then 6 s at 1 Mbit/s. The band is 0.8
+    /// to 1.2 Mbit/s. A window has five bins. The window that starts at 2.4 s has three bins at 1.5 and two at 1
+    /// Mbit/s, so it is outside the band. The window that starts at 2.6 s has a mean of exactly 1.2 Mbit/s, so it is in
+    /// the band.
     #[test]
     fn a_rate_converges_when_its_means_of_a_second_stay_in_the_band() {
         let mut rates = vec![0.4e6; 10];

@@ -13,7 +13,8 @@ pub(super) struct BeliefRecord {
     samples: Vec<BeliefResult>,
 }
 
-/// Minimum time between two samples. If the reason or the mode has changed, a sample is taken immediately.
+/// Minimum time between two samples. If the reason for the rate or the mode of the control law has changed, a sample is
+/// taken immediately.
 const EVERY: Span = Span::from_millis(100);
 
 impl BeliefRecord {

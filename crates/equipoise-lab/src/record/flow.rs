@@ -69,8 +69,8 @@ pub(super) struct FlowRecord {
     paths: Vec<PathRecord>,
 }
 
-/// An interval is returned as a row this long after its end, or one interval length after its end if that is shorter.
-/// This wait gives the last packets of the interval time to arrive.
+/// Maximum time from the end of an interval until the interval is returned as a row. If the interval is shorter than
+/// this, the time is one interval length. The last packets of the interval can arrive during this time.
 const SHOWN_AFTER: Span = Span::from_secs(1);
 /// An interval does not count as settled if it contains one of [`FlowRecord::steps`], or begins less than this many
 /// interval lengths after such a step.
@@ -367,7 +367,8 @@ impl FlowRecord {
         found
     }
 
-    /// Whether an interval contains one of the times in `steps`, or is one of the three intervals after such a time.
+    /// Whether an interval contains one of the times in `steps`, or begins less than `SETTLING` interval lengths after
+    /// such a time.
     fn is_settling(&self, interval: &IntervalResult) -> bool {
         self.steps.iter().any(|&step| {
             let until = step + self.interval * SETTLING;

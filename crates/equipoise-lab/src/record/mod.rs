@@ -101,8 +101,8 @@ impl Recorder {
         self.phases.on_returned(flow, size);
     }
 
-    /// Records the state `reading` of flow number `flow`, a TCP connection or web traffic, at the time `at`. This time
-    /// must not be earlier than that of the previous reading. For any other flow, the call is ignored.
+    /// Records `reading`, the state of flow number `flow` at the time `at`. The flow must be a TCP connection or web
+    /// traffic; for other flows, the call is ignored. `at` must not be earlier than in the previous reading.
     pub fn on_tcp(&mut self, at: Span, flow: usize, reading: &TcpReading) {
         if let Some(record) = self.flows.get_mut(flow) {
             record.on_tcp(at, reading);

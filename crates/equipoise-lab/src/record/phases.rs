@@ -65,7 +65,7 @@ pub(super) struct FlowState {
     /// segment, then those in the second segment, and so on.
     pub(super) received: Vec<u64>,
     pub(super) paths: usize,
-    /// Index of the part of a phase (segment) in which the last packet arrived.
+    /// Index of the segment (part of a phase) in which the last packet arrived.
     place: usize,
     pub(super) sent_bins: Bins,
     pub(super) received_bins: Bins,
@@ -155,7 +155,8 @@ impl PhaseRecord {
     pub(super) fn on_tcp_received(&mut self, at: Span, flow: usize, size: Size) {
         let (Some(state), Some(media)) = (self.flows.get_mut(flow), &self.media) else { return };
         if state.role == Role::Tcp {
-            // The packets arrived until `at`, so if `at` is the end of a phase, they belong to that phase.
+            // The packets arrived at `at` or earlier. If `at` is the boundary between two phases, the packets count in
+            // the earlier phase.
             state.count(media, at - Span::from_nanos(1), 0, size);
         }
     }

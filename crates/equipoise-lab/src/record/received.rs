@@ -37,8 +37,8 @@ impl ReceivedRecord {
         Self { interval, bytes: Vec::new() }
     }
 
-    /// Records IP packets of this total size. They arrived at the time `at`, or since the previous call and not later
-    /// than `at`.
+    /// Records IP packets with the total size `size`. The packets arrived at the time `at`, or between the time of the
+    /// previous call and `at`.
     pub(super) fn push(&mut self, at: Span, size: Size) {
         let index =
             ((at - Span::from_nanos(1)).max(Span::ZERO) / self.interval).and_then(|at| usize::try_from(at).ok());

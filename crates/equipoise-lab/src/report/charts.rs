@@ -113,7 +113,8 @@ fn note_of(top: f64, cut: bool, target: Option<f64>) -> String {
     }
 }
 
-/// If a flow has no target, the delay axis ends at the median delay times this factor, unless all delays are shorter.
+/// If a flow has no target, the delay axis ends at the longest delay or at the median delay times this factor,
+/// whichever is lower.
 const WIDEST_SPAN: f64 = 50.0;
 
 fn rate_over_time(report: &Report, flow: usize, shown: &[Shown<'_>]) -> Figure {

@@ -68,7 +68,7 @@ fn complementary(flow: &FlowResult) -> Vec<(f64, f64)> {
 }
 
 /// Returns the curve at the delays of the grid. Before the curve's first point, the value is 100 %. After the last
-/// point, the value is below the axis.
+/// point, the value is less than the lowest value on the chart's axis.
 fn on_grid(curve: &[(f64, f64)], least: f64, longest: f64) -> Vec<(f64, f64)> {
     let at = |place: u32| {
         let delay = least + (longest - least) * f64::from(place) / f64::from(GRID);

@@ -61,7 +61,7 @@ function ticks([min, max], areExponents, most) {
   return made;
 }
 
-/** Returns 1, 2 or 5 times a power of ten, the smallest that is not below `least`. */
+/** Returns the smallest number that is 1, 2 or 5 times a power of ten and not below `least`. */
 function roundStep(least) {
   const power = 10 ** Math.floor(Math.log10(least));
   return [1, 2, 5, 10].map((digit) => digit * power).find((step) => step >= least * (1 - 1e-9));
@@ -134,7 +134,7 @@ class Chart {
     this.frame.addEventListener("blur", () => this.leave());
   }
 
-  /** Returns the value on the horizontal axis that is below a pointer. */
+  /** Returns the value of the horizontal axis at the horizontal position of the pointer. */
   #under(event) {
     const { left, width } = this.plot.getBoundingClientRect();
     const share = Math.min(Math.max((event.clientX - left) / width, 0), 1);
@@ -293,7 +293,7 @@ class Chart {
     this.zoom(this.seen.x.map((end) => around + (end - around) * factor));
   }
 
-  /** Moves the visible part of the axis by a share of its length. */
+  /** Moves the visible part of the axis by `share` times the length of this part. */
   pan(share) {
     const by = share * (this.seen.x[1] - this.seen.x[0]);
     this.zoom(this.seen.x.map((end) => end + by));
@@ -381,7 +381,8 @@ class Chart {
     }
   }
 
-  /** Adds a table of all values in the visible part. The table is created when the reader opens it. */
+  /** Adds a closed section for a table of all values in the visible part of the chart. The table is created when the
+   * reader opens the section. */
   #offerTable() {
     const details = html("details", "", { class: "values" });
     details.append(html("summary", "Values"));

@@ -111,7 +111,7 @@ impl Charts<'_> {
     }
 
     /// Returns the style of a controller's line. If there are live results, each controller has one colour, and the
-    /// dash pattern distinguishes simulated from live results, as on other pages.
+    /// dash pattern distinguishes simulated from live results.
     fn style_of(&self, number: usize, found: &CaseResult) -> Style {
         if self.variant.iter().all(|other| other.world == World::Sim) {
             return variant_style(number);

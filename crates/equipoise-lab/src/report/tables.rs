@@ -147,8 +147,8 @@ pub(super) fn counters(report: &Report) -> String {
     let mut totals: BTreeMap<CounterKey<'_>, Vec<Option<u64>>> = BTreeMap::new();
     for (column, world) in worlds.iter().enumerate() {
         for (key, count) in world.runs.iter().flat_map(|run| counts(run)) {
-            // The results omit a reason that did not occur, so a missing count is zero. Simulated runs have no
-            // emulator, so they have no value for the emulator's counters.
+            // The results of a flow omit each counter that is zero, so a missing counter is zero. Simulated runs have
+            // no emulator, so they have no value for the emulator's counters.
             let nothing = (key.0 != EMULATOR).then_some(0);
             let total = totals.entry(key).or_insert_with(|| vec![nothing; worlds.len()]);
             if let Some(total) = total.get_mut(column) {

@@ -2,7 +2,7 @@ use serde::{Deserialize, Serialize};
 
 use super::DelayResult;
 
-/// Results of the frames of one live medium that were captured after the warm-up.
+/// Results of one live medium. They include only frames that were captured after the warm-up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FramesResult {
     /// Number of captured frames.

@@ -11,8 +11,8 @@ pub struct MediaResult {
     /// Queueing delays of media packets that arrived after the warm-up; `null` if none arrived.
     pub queueing: Option<QueueingResult>,
     /// Queueing delays as in `queueing`, but without packets that arrived within 1 s after a planned fall of the
-    /// available capacity. The available capacity is the capacity that background traffic leaves. A delivery trace, and
-    /// a capacity with more than 64 steps, have no planned falls.
+    /// available capacity. The available capacity is the capacity that background traffic leaves. The falls of a
+    /// delivery trace, and of a capacity with more than 64 steps, do not count as planned.
     pub calm_queueing: Option<QueueingResult>,
     /// Share of the media packets sent in the whole run that were lost.
     pub loss: Option<f64>,
@@ -22,7 +22,7 @@ pub struct MediaResult {
     /// IP bytes of feedback that the senders of media received, relative to the IP bytes of media that they sent, in
     /// the whole run. `null` if no feedback arrived.
     pub feedback_share: Option<f64>,
-    /// The results of each phase, in order of time. A phase is a time span between two planned changes.
+    /// The results of each phase, in order of time. A phase is a time span of the run without planned changes.
     pub phases: Vec<PhaseResult>,
 }
 
@@ -59,8 +59,8 @@ pub struct PhaseResult {
     /// Jain's index of the throughputs of the phase's media flows (Jain 1984); `null` for fewer than two flows, or if
     /// no media arrived.
     pub jain: Option<f64>,
-    /// Ratio of a media flow's mean throughput to a TCP connection's mean throughput; `null` if the phase lacks either
-    /// kind of flow.
+    /// Ratio of a media flow's mean throughput to a TCP connection's mean throughput; `null` if the phase has no media
+    /// flow or no TCP connection.
     pub tcp_ratio: Option<f64>,
     /// The bottleneck links of the routes of media. A link that is the bottleneck of several routes has one entry.
     pub bottlenecks: Vec<BottleneckResult>,
@@ -79,8 +79,8 @@ pub struct BottleneckResult {
     pub link: String,
     /// Mean capacity of the link in the phase minus the planned rate of background traffic, in bit/s.
     pub capacity_bps: f64,
-    /// Bytes of media received over this link, relative to the bytes of media that the link could carry. The link could
-    /// carry `capacity_bps`, or the sum of the media's maximum rates if that is less.
+    /// Bytes of media received over this link, divided by the bytes of media that the link could carry. The link could
+    /// carry the smaller of two rates: `capacity_bps`, and the sum of the media's maximum rates.
     pub utilisation: Option<f64>,
 }
 

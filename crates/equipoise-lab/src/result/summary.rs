@@ -15,7 +15,7 @@ pub struct WorldSummary {
     pub runs: u64,
     /// One entry per flow, in the scenario's order.
     pub flows: Vec<FlowSummary>,
-    /// The mean over the runs of each metric of all media together, by the metric's key; omitted if no flow sends
+    /// For each metric of all media together, the mean over the runs, by the metric's key; omitted if no flow sends
     /// media.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub media: BTreeMap<String, Mean>,
@@ -31,7 +31,7 @@ pub struct PhaseSummary {
     pub start_s: f64,
     /// Latest end of the phase in any of the runs, in seconds since the run's start.
     pub end_s: f64,
-    /// For the key of each metric that has a value in at least one run: the metric's mean over the runs.
+    /// The mean over the runs of each metric that has a value in at least one run, by the metric's key.
     pub metrics: BTreeMap<String, Mean>,
 }
 

@@ -49,8 +49,8 @@ pub(super) fn lay(
     }
 }
 
-/// Returns text that suggests a similar parameter; empty unless the problem is an unknown parameter and another
-/// parameter is similar.
+/// If the problem is an unknown parameter, returns text that suggests the most similar known parameter. For any other
+/// problem, or if no known parameter is similar, the text is empty.
 fn similar_parameter(problem: &Problem) -> String {
     match problem {
         Problem::Controller(ConfigError::UnknownParameter { name, known, .. }) => similar(name, known.split(", ")),

@@ -50,7 +50,7 @@ pub enum OverBudget {
     },
 }
 
-/// Maximum number of packets in a run, which take about ten minutes of processor time.
+/// Maximum number of packets in a run. A run with this number of packets takes about ten minutes of processor time.
 const MOST_PACKETS: u64 = 1_000_000_000;
 /// Maximum number of control intervals in a run, and also the maximum number of samples in a run. This number of
 /// intervals, or of samples, needs half a gigabyte of memory.

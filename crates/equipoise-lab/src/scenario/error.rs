@@ -502,7 +502,8 @@ pub enum Problem {
         "a flow with `pair` has a `path`, a `report_interval` for its RTP half, and `window` or `kernel` or both for its TCP half; it has no `controller`, no `source` and no `playout`"
     )]
     WhatPair,
-    /// The key applies only to a TCP connection that is a flow of its own, but this one is half of a flow pair.
+    /// The key applies only to a TCP connection that is a flow of its own, but this connection is half of a flow
+    /// pair.
     #[error(
         "the TCP half of a flow pair does not have this: it sends what the pair writes, as long as the pair does, and keeps its window over idleness"
     )]

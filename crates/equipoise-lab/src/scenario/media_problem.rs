@@ -11,7 +11,8 @@ pub enum MediaProblem {
         "a session has one source, or one video (encoder, or video with `adapt = \"quantise\"`) and one audio, in a list"
     )]
     WhichSources,
-    /// The flow is a TCP connection, which cannot send live media: it has no controller for the rate of media.
+    /// The flow is a TCP connection. It cannot send live media, because it has no controller that sets the rate of
+    /// media.
     #[error("only a flow with a `controller` and one `path` sends live media")]
     LiveOfWhat,
     /// The key is valid only for live media.
@@ -50,7 +51,7 @@ pub enum MediaProblem {
     /// The flow cannot have pauses, because it is not a session over one path.
     #[error("only a session over one path pauses; a connection has `stop`, background traffic has `steps` of its rate")]
     PauseOfWhat,
-    /// A pause begins before the flow starts, or at the same time.
+    /// A pause does not begin later than the flow.
     #[error("the flow starts at {start}; it must pause after that")]
     PauseBeforeStart {
         /// The start of the flow.

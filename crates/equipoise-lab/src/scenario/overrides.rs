@@ -42,8 +42,8 @@ impl Override {
         Self { path: path.into(), change: Change::Set(value.into()) }
     }
 
-    /// Creates an override that removes the key at `path`, so that the key's default applies. `path` can also lead to a
-    /// whole section or entry of a list.
+    /// Creates an override that removes the key at `path`, so that the key's default applies. `path` can also be the
+    /// path of a whole section or of an entry of a list; then the section or the entry is removed.
     pub fn remove(path: impl Into<String>) -> Self {
         Self { path: path.into(), change: Change::Remove }
     }
@@ -158,7 +158,7 @@ impl Change {
     /// key to which the path `rest` leads from `entry`.
     fn in_list(&self, list: &mut Vec<Value>, key: &str, entry: &str, rest: &[&str]) -> Result<(), OverrideProblem> {
         let places = places(list, key, entry)?;
-        // Entries are changed from the last to the first, so that a removal does not move the remaining entries.
+        // The last entry is changed first, so that a removal does not move entries that must still be changed.
         for place in places.into_iter().rev() {
             let (Some(value), Some((next, after))) = (list.get_mut(place), rest.split_first()) else {
                 self.whole_entry(list, place);
@@ -184,7 +184,8 @@ impl Change {
     }
 }
 
-/// Returns the indices of the entries that `entry` identifies in the list under `key`. There is at least one.
+/// Returns the indices of the entries that `entry` identifies in the list under `key`. On success, there is at least
+/// one index.
 fn places(list: &[Value], key: &str, entry: &str) -> Result<Vec<usize>, OverrideProblem> {
     if entry == ALL && !list.is_empty() {
         return Ok((0..list.len()).collect());

@@ -153,7 +153,8 @@ impl<'a> Swap<'a> {
         })
     }
 
-    /// Checks that the old controller or one of the new controllers has every parameter in the scenario.
+    /// Checks that each parameter in the scenario is a parameter of the old controller or of at least one new
+    /// controller.
     fn check_given(&self, entries: &[&Listed]) -> Result<(), SwapError> {
         let mut known: Vec<_> =
             entries.iter().chain([&self.old]).flat_map(|entry| entry.parameters()).map(|p| p.name).collect();

@@ -46,7 +46,8 @@ impl TcpFlow {
 
     /// Name of the kernel's congestion control in a live run.
     pub fn congestion_control(&self) -> &str {
-        // A valid scenario names a window law, a congestion control of the kernel, or both.
+        // A valid scenario names a window law, a congestion control of the kernel, or both, so the result is never
+        // empty.
         let of_law = || self.law.as_ref().map_or("", |law| law.entry.name());
         self.kernel.as_deref().unwrap_or_else(of_law)
     }

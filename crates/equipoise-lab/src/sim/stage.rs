@@ -57,7 +57,7 @@ impl Stage {
             let added = match flow.part {
                 None => stage.add(&place).map(|id| stage.flows.push(id)),
                 Some(DuplexPart::There) => stage.add_duplex(&place).map(|ids| stage.flows.extend(ids)),
-                // The reverse media were already added together with the forward media.
+                // The step for the forward media has already added the reverse media.
                 Some(DuplexPart::Back) => Ok(()),
             };
             added.map_err(|error| match error {

@@ -59,7 +59,7 @@ pub enum SuiteError {
     /// No controller can run any of the suite's items.
     #[error("none of the controllers can run any of this: {reason}")]
     NothingRuns {
-        /// The reason why the first of these items cannot be run.
+        /// The reason why the first controller cannot run the first item.
         reason: String,
     },
     /// A folder cannot be read.

@@ -384,8 +384,8 @@ impl CaseResult {
         self.short(false)
     }
 
-    /// Returns the text of [`in_short`](Self::in_short), with half the width of each interval if `has_intervals` is
-    /// true: "93.5 ± 1.2 % · 144 ± 15 ms · 0.31 ± 0.06 %".
+    /// Returns the text of [`in_short`](Self::in_short). If `has_intervals` is true, half the width of the confidence
+    /// interval follows each value: "93.5 ± 1.2 % · 144 ± 15 ms · 0.31 ± 0.06 %".
     fn short(&self, has_intervals: bool) -> String {
         let number = |key: &str, scale: f64, decimals: usize| {
             let Some(found) = self.metric(key) else { return "–".to_owned() };
@@ -470,7 +470,8 @@ impl SuiteResult {
         super::csv::of(self)
     }
 
-    /// Describes the runs in words: "simulated with 10 runs on the seeds 1 to 10 each", and the number of live runs.
+    /// Describes the simulated and the live runs in words, for example "simulated with 10 runs on the seeds 1 to 10
+    /// each, live with 1 run on the seed 1 each".
     pub fn seeds(&self) -> String {
         let of = |runs: u32| {
             let last = self.seed.wrapping_add(u64::from(runs.saturating_sub(1)));
@@ -491,8 +492,8 @@ impl SuiteResult {
         format!("{} meets {met} of {all} bars", super::bars::JUDGED)
     }
 
-    /// Returns the result as a Markdown table with confidence intervals. There is one row for each variant, simulated
-    /// or live, and one column for each controller.
+    /// Returns the result as a Markdown table with confidence intervals. There is one column for each controller. There
+    /// is one row for the simulated and one for the live results of each variant.
     pub fn to_markdown(&self) -> String {
         let controllers = self.controllers();
         let mut text = format!("| case | {} |\n|---|{}\n", controllers.join(" | "), "---|".repeat(controllers.len()));

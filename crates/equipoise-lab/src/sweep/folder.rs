@@ -285,8 +285,9 @@ fn beside(path: &Path, number: u64) -> PathBuf {
 
 /// Creates a temporary file next to the target file `path`.
 ///
-/// The file belongs to this call alone. Threads of one process use different numbers. A process on another host may
-/// have the same process number, so a file that already exists is left alone, and the next number is tried.
+/// The file belongs to this call alone. The name of the file contains the process number and a number from `NEXT`, so
+/// the calls of one process use different names. A process on another host may have the same process number. Therefore
+/// a file that already exists is left alone, and the next number is tried.
 fn create_beside(path: &Path) -> io::Result<(File, PathBuf)> {
     loop {
         let beside = beside(path, NEXT.fetch_add(1, Ordering::Relaxed));
@@ -343,8 +344,8 @@ mod tests {
         assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 1, "no temporary file is left");
     }
 
-    /// If the test fails, this process can destroy the temporary file of a process on another host. The two processes
-    /// have the same number.
+    /// If the test fails, this process can destroy the temporary file of a process on another host, if that process
+    /// has the same process number.
     #[test]
     fn a_temporary_file_of_another_host_is_left_alone() {
         let folder = tempfile::tempdir().expect("a folder");

@@ -24,7 +24,8 @@ pub struct Design {
     /// Varied keys with their values, each `KEY=V1,V2,…`. A point of the sweep is a combination of a scenario, one
     /// value of each varied key, and one set of drawn values.
     pub vary: Vec<String>,
-    /// Keys whose values are drawn, each `KEY=DISTRIBUTION(A, B)`.
+    /// Keys with random values, each in the form `KEY=DISTRIBUTION(A, B)`, such as `link.l.rate=uniform(5 Mbit/s, 15
+    /// Mbit/s)`.
     pub draw: Vec<String>,
     /// Number of random points. At each of them, every key of [`draw`](Self::draw) has a newly drawn value. Must be 1
     /// if no key is drawn.

@@ -22,7 +22,7 @@ pub(super) enum Unit {
 }
 
 impl Unit {
-    /// Returns the end of a column's name for this unit.
+    /// Returns the suffix that a column's name has if the column's values have this unit.
     pub(super) const fn suffix(self) -> &'static str {
         match self {
             Self::Rate => "_bps",

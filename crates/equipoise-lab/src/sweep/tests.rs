@@ -4,7 +4,7 @@ use std::fs;
 use super::*;
 use crate::{DEMO, DEMO_SHORT};
 
-/// Returns a design of 3 × 2 points with 4 runs each. The runs are short, but the sweep has several parts.
+/// Returns a design of 3 × 2 points with 4 short runs each. Its sweep has several parts.
 fn design() -> Design {
     Design {
         scenarios: vec![NamedText { file: "short.toml".to_owned(), text: DEMO_SHORT.to_owned() }],
@@ -275,7 +275,7 @@ fn a_part_from_elsewhere_is_taken_if_it_is_that_part() {
 }
 
 /// If this test fails, a folder that cannot be written is reported as a broken part. The test does not use permissions
-/// to prevent writing, so it also works as root.
+/// to prevent writing, because root may write in spite of them.
 #[test]
 fn a_part_that_cannot_be_stored_is_a_file_error() {
     let (here, there) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));

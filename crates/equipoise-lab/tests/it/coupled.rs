@@ -63,8 +63,9 @@ impl Arrivals {
     }
 }
 
-/// Returns the scenario of the file with the control law `law`. If `coupling` is `None`, the flows are not coupled, and
-/// each controller gets its flow's priority if the law has this parameter.
+/// Returns the scenario of `FILE` in which all flows have the control law `law`. If `coupling` is `None`, the flows are
+/// not coupled, and each controller gets its flow's priority. The law `gcc` gets no priority, because it has no such
+/// parameter.
 fn scenario(law: &str, coupling: Option<&str>) -> Scenario {
     let mut set = Vec::new();
     for (flow, priority) in FLOWS.iter().zip([1.0, 1.0, 2.0]) {

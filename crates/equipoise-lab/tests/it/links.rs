@@ -31,7 +31,7 @@ fn run(text: &str) -> Run {
 /// Returns the result of the link, and the mean delay of the delivered packets in ms.
 fn link_and_delay(text: &str) -> (LinkResult, f64) {
     let run = run(text);
-    // A packet and its duplicate count as one arrival.
+    // A duplicate does not count as an arrival, so duplicates do not change the number of lost packets.
     let link = &run.links[0];
     assert_eq!(run.flows[0].packets_lost, link.packets_lost + link.packets_dropped, "{link:?}");
     let delay = run.flows[0].delay.mean_s.expect("something arrived") * 1e3;
@@ -145,7 +145,8 @@ fn a_policer_and_a_shaper_pass_their_rate_and_their_burst() {
     let shape = "rate = \"4 Mbit/s\"\nrate_burst = \"30 kB\"\ndelay = \"10 ms\"\nqueue = \"100 packets\"";
     let (link, delay) = link_and_delay(&over(shape));
     assert!((10_125..=10_135).contains(&link.packets_forwarded), "the same, and a queue of 100: {link:?}");
-    // The queue is full within the first 300 ms. From then on, each packet waits for 100 packets of 2 ms each.
+    // The queue is full within the first 300 ms. From then on, each packet waits 200 ms, for 100 packets of 2 ms each,
+    // and propagates for 10 ms.
     assert!((delay - 210.0).abs() < 3.0, "{delay}");
 }
 
@@ -194,8 +195,8 @@ fn a_trace_carries_what_it_has_opportunities_for_from_its_offset_on() {
     fs::write(&file, "1\n2\n3\n4\n10\n").expect("room for it");
     let keys = format!("delay = \"1 ms\"\nqueue = \"100 packets\"\nrate_trace = \"{}\"\n", file.display());
     let (link, _) = link_and_delay(&over(&keys));
-    // The trace has 500 delivery opportunities of 1500 bytes per second, which are 6 Mbit/s. At the end, 100 packets
-    // are in the queue.
+    // The trace has 500 delivery opportunities per second, each for 1500 bytes. This is a rate of 6 Mbit/s. At the end,
+    // 100 packets are in the queue.
     assert!((15_080..=15_110).contains(&all(&link)), "{link:?}");
 }
 
@@ -322,8 +323,8 @@ fn marks_come_from_the_queue_to_the_controller() {
         // There is one report per second, and each one covers 187.5 packets.
         let told = shares.iter().map(|share| share * 187.5).sum::<f64>();
         let marked = link.packets_marked as f64;
-        // The last marks are not reported before the run ends. Other reports may be missing because the queue drops
-        // requests for reports, which are not ECN-capable.
+        // The last marks are not reported before the run ends. Other reports may be missing: requests for reports are
+        // not ECN-capable, so the queue drops some of them.
         assert!(shares.len() >= 15 && (0.7..1.02).contains(&(told / marked)), "{told} of {marked}: {shares:?}");
     }
     let refused = refusal(&over("rate = \"1 Mbit/s\"\ndelay = \"1 ms\"").replace("source", "ecn = \"ect0\"\nsource"));
@@ -360,8 +361,8 @@ fn every_discipline_does_the_same_live_as_simulated() {
     });
 }
 
-/// Runs the scenario with this discipline (empty for drop-tail) in the simulator and on loopback, and compares the
-/// results.
+/// Runs a scenario with the queue discipline `discipline` (empty for drop-tail) in the simulator and on loopback, and
+/// compares the results.
 fn compare_discipline(discipline: &str) {
     let aqm = if discipline.is_empty() { String::new() } else { format!("aqm = {{ name = \"{discipline}\" }}") };
     let text = format!(

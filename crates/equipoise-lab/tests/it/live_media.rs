@@ -56,8 +56,9 @@ fn refused(overrides: &[Override]) -> String {
     Scenario::parse_with(CALL, overrides).expect_err("it is wrong").to_string()
 }
 
-/// Without audio (42.4 kbit/s) and packet headers (56 bytes each), the rate of 1 Mbit/s leaves 4493 bytes of payload
-/// for each video frame. A frame has five packets, each with at most 944 bytes of payload. The first packet is sent
+/// The rate of 1 Mbit/s leaves 4493 bytes of payload for each video frame: audio takes 42.4 kbit/s, and packet headers
+/// take 28 bytes per frame (half a header) and 56 of each 1000 bytes. A frame has five packets, each with at most 944
+/// bytes of payload. The first packet is sent
 /// immediately. Each further packet is sent 5.33 ms after the previous one, which is the time of 1000 bytes at the
 /// pacing rate of 1.5 Mbit/s. The transmission of the last packet takes less than 4 ms at 2 Mbit/s, and its propagation
 /// takes 20 ms.

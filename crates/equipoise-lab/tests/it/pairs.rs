@@ -181,7 +181,7 @@ fn only_a_pair_has_the_keys_of_a_pair() {
     let (scenario, run) = simulated(&ALONE.replace("100 s", "30 s"));
     let report = Report::new(&scenario, 1, vec![run]);
     let again: Report = serde_json::from_str(&report.to_json()).expect("its own form");
-    // The last bit of a number may change when the number is written and read.
+    // Floating-point numbers are not compared, because their last bit may change when they are written and read.
     let said = |report: &Report| {
         let flow = &report.runs[0].flows[0];
         let pair = flow.pair.as_ref().expect("a flow pair");

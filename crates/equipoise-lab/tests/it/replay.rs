@@ -67,8 +67,8 @@ impl Observer for Recorder {
     }
 }
 
-/// Runs a session for 1 s over a link of 15 Mbit/s with 10 ms in each direction. Returns the session's start, and the
-/// records of both endpoints.
+/// Runs a session for 1 s over a link with a rate of 15 Mbit/s and a delay of 10 ms in each direction. Returns the
+/// session's start, and the records of both endpoints.
 fn over_sockets() -> (Time, Vec<Entry>, Vec<Entry>) {
     let clock = Clock::new();
     let socket = || Socket::bind(([127, 0, 0, 1], 0).into(), &clock).expect("127.0.0.1 has a free port");

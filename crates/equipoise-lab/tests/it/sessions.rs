@@ -97,8 +97,9 @@ fn every_controller_runs_in_every_kind_of_session_or_is_refused_by_what_it_lacks
     }
 }
 
-/// Returns the longest time during which the sending rate was more than twice the received rate, in seconds, and the
-/// sending rate after the warm-up, in Mbit/s.
+/// Returns the longest time, in seconds, in which every interval had an excess of packets, and the mean sending rate
+/// after the warm-up, in Mbit/s. An interval has an excess if the number of packets sent is more than 10 plus twice the
+/// number of these packets that arrived.
 fn harm(flow: &FlowResult) -> (f64, f64) {
     let (mut longest, mut present) = (0.0_f64, 0.0);
     for interval in &flow.intervals {

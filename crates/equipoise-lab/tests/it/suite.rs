@@ -81,7 +81,7 @@ fn capacities_vary_as_tables_1_to_4_say_by_the_link_and_by_udp() {
     }
 }
 
-/// Checks the reference capacities of Sec. 5.4 to 5.8, which are constant, in kbit/s.
+/// Checks the reference capacities in RFC 8867, Sec. 5.4 to 5.8. These capacities are constant.
 #[test]
 fn other_cases_have_the_reference_capacity_throughout() {
     for (case, kilobits) in [("5.4", 3500), ("5.5", 4000), ("5.6", 2000), ("5.7", 2000), ("5.8", 3500)] {

@@ -7,7 +7,8 @@ use equipoise_lab::sim::simulate_many;
 
 use crate::scenario::refusal;
 
-/// Returns a scenario whose only flow is web traffic with the settings `web`, over a path with 50 ms in each direction.
+/// Returns a scenario whose only flow is web traffic with the settings `web`. The path has a propagation delay of 50 ms
+/// in each direction.
 fn over(rate: &str, duration: &str, web: &str) -> String {
     format!(
         "name = \"web\"\nduration = \"{duration}\"\nwarm_up = \"10 s\"\nsample_interval = \"1 s\"\n[[link]]\nname = \"way\"\n\

@@ -15,8 +15,7 @@ const MEMORY: u64 = 256 << 20;
 /// Upper bound of the memory per packet in addition to the packet's bytes.
 const OVERHEAD: u64 = 256;
 
-/// Maximum number of buffers kept for reuse. Our choice: more than the number of packets that arrive between two reads
-/// at 1 Gbit/s.
+/// Maximum number of buffers kept for reuse. Our choice: at 1 Gbit/s, fewer packets than this arrive between two reads.
 const SPARES: usize = 4096;
 
 /// One direction of a bridge: the emulated path on which packets wait between two sockets.

@@ -58,9 +58,9 @@ pub enum PeerError {
         /// The address in the description; empty if there is none.
         found: String,
     },
-    /// The description has no `a=setup` attribute, which offers and answers must have (RFC 5763, Sec. 5). RFC 4145,
-    /// Sec. 4 has different defaults for offers and answers, and the description does not say whether it is an offer or
-    /// an answer.
+    /// The description has no `a=setup` attribute, which offers and answers must have (RFC 5763, Sec. 5). No default is
+    /// possible: RFC 4145, Sec. 4 has different defaults for offers and answers, and the description does not say
+    /// whether it is an offer or an answer.
     #[error(
         "the description has no `a=setup` line, without which nobody knows which end starts the handshake; it has to \
          be active, passive or actpass"

@@ -332,8 +332,8 @@ mod tests {
         assert!(network.leave(micros(6_000)).is_some());
     }
 
-    /// If this test fails, packets of the socket that is read first overtake packets of other sockets that arrived
-    /// earlier.
+    /// If this test fails, packets pass a link in the order in which the sockets are read, and not in the order of
+    /// their arrival.
     #[test]
     fn ways_that_share_a_link_are_served_in_the_order_of_arrival_and_not_of_reading() {
         let mut network = network(1, vec![vec![0], vec![0]]);

@@ -9,7 +9,7 @@ use super::offload::{TCP, UDP};
 const ADDRESSES: usize = 12;
 const IPV4: u16 = 0x0800;
 const IPV6: u16 = 0x86dd;
-/// Values of the type field that begin a VLAN tag of four bytes (IEEE 802.1Q, 802.1ad).
+/// Values of the type field for a frame with a VLAN tag of four bytes (IEEE 802.1Q, 802.1ad).
 const VLANS: [u16; 2] = [0x8100, 0x88a8];
 
 /// Lengths of IPv4 and IPv6 headers without options, in bytes.
@@ -229,7 +229,8 @@ mod tests {
         assert_eq!(quoted_in(&whole, ip_in(&whole).unwrap()), None, "an error without a quotation");
     }
 
-    /// RFC 1071: if a header's checksum is correct, the sum of all 16-bit words of the header is 0xffff.
+    /// RFC 1071: if a header's checksum is correct, the ones' complement sum of the
+    /// header's 16-bit words is 0xffff.
     fn is_summed(header: &[u8]) -> bool {
         let words = header.chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]])));
         let sum = words.sum::<u32>();

@@ -221,8 +221,8 @@ impl<P: Ports, M: Medium> Engine<P, M> {
     pub(crate) fn run(mut self, stop: &AtomicBool) -> Result<Self, NetError> {
         let sleep = self.sleep();
         while !stop.load(Ordering::Relaxed) {
-            // All packets that are read in later rounds arrive after `horizon`. Therefore the medium can already sort
-            // the earlier packets by arrival time.
+            // `take_in` reads all packets that arrived until `horizon`. Later rounds read only packets that arrived
+            // later. Therefore the medium can now sort the packets that arrived until `horizon` by arrival time.
             let horizon = self.clock.now();
             self.ports.take_in(horizon, &mut self.medium)?;
             self.medium.enter(horizon);
@@ -245,8 +245,8 @@ impl<P: Ports, M: Medium> Engine<P, M> {
     }
 
     /// Waits until the next packet is due or arrives. If packets are in flight and `sleep` is set, sleeps until the
-    /// next packet is due or until `horizon + sleep`, and does not wake for arrivals. May return earlier, for example
-    /// to check the stop flag. The caller must have read all packets that arrived by `horizon`.
+    /// next packet is due, but at most until `horizon + sleep`, and does not wake for arrivals. The function may return
+    /// earlier, for example to check the stop flag. The caller must have read all packets that arrived by `horizon`.
     fn rest(&mut self, horizon: Time, sleep: Option<Span>) -> Result<(), NetError> {
         let now = self.clock.now();
         let next = self.medium.next();

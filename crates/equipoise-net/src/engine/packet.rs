@@ -25,7 +25,7 @@ const OWN_KINDS: [u8; 2] = [4, 5];
 /// Which packets may use the emulated path.
 #[derive(Debug)]
 pub(crate) enum Traffic {
-    /// All packets up to the MTU of the interfaces.
+    /// All packets may use the path, if they are not longer than the MTU of the interfaces.
     Any,
     /// Only the packets of these flows may use the path. Packets of other flows are counted as foreign. Each value of
     /// the map has the flow's number and the maximum size of the flow's IP packets.

@@ -58,7 +58,7 @@ impl Connection {
         let (local, peer) = (stream.local_addr().map_err(failed("open"))?, stream.peer_addr().map_err(failed("open"))?);
         let headers = if peer.is_ipv4() { 40 } else { 60 };
         // A window of 0 removes a preset window. Because no window is preset yet, this call changes nothing, but it
-        // shows whether the host permits to set windows.
+        // shows whether this process may set windows.
         let can_set = |control: &WindowControl| control.set(stream.as_fd(), 0).is_ok();
         let preset = match (&control, MaxPacingRate.set(&stream, &UNLIMITED)) {
             (Some(control), _) if can_set(control) => WindowPreset::Set,

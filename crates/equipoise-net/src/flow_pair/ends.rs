@@ -194,8 +194,8 @@ impl RunningPair {
     }
 }
 
-/// An observer of the receiver. After each read from TCP, it also limits the connection's receive window again, because
-/// the kernel may have replaced the limit.
+/// Passes the receiver's events to `observer`. After each read from TCP, limits the connection's receive window again,
+/// because the kernel may have replaced the limit.
 struct Held<O> {
     connection: TcpStream,
     window: ReceiveWindow,
@@ -217,7 +217,7 @@ impl<O: Observer> Observer for Held<O> {
 struct Door {
     clock: Clock,
     listener: TcpListener,
-    /// The first message of the receiver, which answers the sender's first message (hello).
+    /// The receiver's first message (hello). It answers the sender's first message.
     hello: PairHello,
     sender: SocketAddr,
 }

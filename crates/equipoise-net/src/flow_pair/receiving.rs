@@ -72,7 +72,7 @@ pub(super) struct Receiving<O> {
     /// Bytes read from TCP. The first `used` bytes have been passed to the flow pair's state machine.
     piece: Vec<u8>,
     used: usize,
-    /// Why the TCP connection has ended; `None` if it has not.
+    /// Why the TCP connection has ended; `None` while the connection has not ended.
     over: Option<PairEnd>,
     ended: bool,
     buffer: Vec<u8>,

@@ -167,7 +167,8 @@ impl PairSender {
 
     /// Sends all waiting data, ends an unfinished ADU, and ends the flow. Returns the last state of the flow.
     ///
-    /// The duration depends on the rate. Data that was already passed to the host's TCP is delivered by the host.
+    /// The duration of the call depends on the rate. The host delivers the data that was already passed to its TCP,
+    /// even after this call.
     ///
     /// # Errors
     /// The error that ended the flow early, if any.

@@ -18,7 +18,8 @@ use crate::socket::wait_readable;
 use crate::thread::STOP_CHECK;
 use crate::{NetError, Socket, Time};
 
-/// Maximum number of datagrams that are handled before other work. Also the maximum number of writes to TCP.
+/// Maximum number of datagrams that are handled in a row, and maximum number of writes to TCP in a row. After that, the
+/// thread does other work.
 const BATCH: usize = 64;
 /// Minimum time between two checks of TCP while RTP is used. Our choice: TCP's state is not needed until TCP is used
 /// again, so a check for every RTP packet is unnecessary.

@@ -141,7 +141,7 @@ impl Opening {
         self.asking = paths.map(|path| (path, Asking::new(now))).collect();
     }
 
-    /// For tests: makes the next request ask for something else, with the same certificate.
+    /// For tests: changes what the next request asks for. The certificate stays the same.
     #[cfg(test)]
     pub(crate) fn ask_instead(&mut self, asked: Asked) {
         self.asked = asked;
@@ -219,7 +219,8 @@ impl Opening {
         let (_, asking) = &mut self.asking[at];
         asking.cookie = Some(cookie);
         // On each path, only the first cookie of an attempt is returned at once. Some paths change the sender's address
-        // with every datagram, so every cookie is invalid; then two hosts that always answer at once would never stop.
+        // with every datagram. On such a path, every cookie is invalid, and two hosts that always answer at once would
+        // never stop.
         if !std::mem::replace(&mut asking.was_prompt, true) {
             asking.next = now + asking.pause;
             self.ask(now, at);
@@ -262,7 +263,8 @@ impl Opening {
                 self.handshake = Some((association, path));
                 self.drive(now);
             }
-            // The handshake's own timers send its records again. The other paths wait for the end of the handshake.
+            // Nothing is sent here. On the path of the handshake, the timers of the association repeat the records. The
+            // other paths wait for the end of the handshake.
             (State::Asking | State::Agreed(_), Some(_)) if has_cookie => {}
             _ => self.say_open(path, &[]),
         }

@@ -147,7 +147,8 @@ impl Contexts {
     }
 }
 
-/// Writes the media packet that was inside an outer packet to `out`; `None` if the decrypted content is not a packet.
+/// Restores the media packet from `sealed`, the decrypted outer packet, and appends the media packet to `out`. Returns
+/// `None` if the outer packet contains no media packet.
 fn unseal(sealed: &[u8], out: &mut Vec<u8>) -> Option<()> {
     let (header, rest) = sealed.split_at_checked(HEADER)?;
     let (&[first, high, low], rest) = rest.split_first_chunk::<SEALED>()?;

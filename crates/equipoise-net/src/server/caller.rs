@@ -42,7 +42,7 @@ impl Caller {
         }
     }
 
-    /// Makes the next request ask for something else, with the same certificate.
+    /// Makes the next request ask for `asked`. The certificate does not change.
     #[cfg(test)]
     pub(super) fn ask_instead(&mut self, asked: crate::secure::opening::Asked) {
         self.opening.ask_instead(asked);

@@ -43,8 +43,9 @@ pub struct ServerConfig {
     pub key: Option<Key>,
     /// How received payload is put in order before it is delivered.
     pub reorder: ReorderConfig,
-    /// Whether the server requests the retransmission of missing packets that can still arrive within
-    /// [`ReorderConfig::hold`]. This is not possible in sessions over several paths or of generated media.
+    /// Whether the server requests the retransmission of missing packets. A packet is requested only if the
+    /// retransmission can still arrive within [`ReorderConfig::hold`]. Retransmissions are not possible in sessions
+    /// over several paths or of generated media.
     pub repairs: bool,
     /// Maximum number of simultaneous sessions. A session needs up to 0.5 MB of memory.
     pub most_sessions: usize,
@@ -139,8 +140,8 @@ impl<V: SessionObserver + Send + 'static> Server<V> {
     /// Starts a server that receives at `socket`.
     ///
     /// # Errors
-    /// [`NetError::Session`] if the canonical name is too long, [`NetError::Spawn`] or [`NetError::Wait`] if the system
-    /// cannot start a thread or create an event descriptor.
+    /// [`NetError::Session`] if the canonical name is too long, [`NetError::Spawn`] if the system cannot start a
+    /// thread, and [`NetError::Wait`] if the system cannot create an event descriptor.
     pub fn start(socket: Socket, config: ServerConfig, visitor: V) -> Result<Self, NetError> {
         let address = socket.address();
         // Without this check, an error in the configuration would be reported only when the first session opens.

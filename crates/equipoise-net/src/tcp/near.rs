@@ -145,7 +145,7 @@ impl<O: FnMut(Time, &TcpState)> Near<O> {
         Ok(())
     }
 
-    /// Reports the state of the connection for all sample times that have passed by `now`.
+    /// Reports the state of the connection for all sample times up to `now` that were not reported before.
     fn look_until(&mut self, now: Time) -> Result<(), NetError> {
         while self.next_look <= now {
             if self.phase != Phase::Early {

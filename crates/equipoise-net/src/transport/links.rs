@@ -15,7 +15,7 @@ use crate::{Clock, Dscp, NetError, Received, Socket, SocketStats, Time, Timestam
 /// The sockets are either fixed, or they follow the host's network interfaces. In the second case, each socket is bound
 /// to an interface and to an address of this interface. If the socket were bound only to the address, the kernel would
 /// choose the interface by the routing table. When the interface or its address changes, a new socket replaces the
-/// socket.
+/// old one.
 #[derive(Debug)]
 pub(crate) struct Links {
     clock: Clock,
@@ -114,7 +114,7 @@ impl Links {
         self.each.iter_mut().find(|link| link.id == path)?.socket.as_mut()
     }
 
-    /// Whether the paths follow the host's network interfaces, so that they may change.
+    /// Whether the paths may change, because they follow the host's network interfaces.
     pub(crate) const fn follows(&self) -> bool {
         self.watch.is_some()
     }

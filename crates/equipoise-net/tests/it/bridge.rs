@@ -86,7 +86,7 @@ fn marks_pass_a_relay_and_its_queue_sets_them() {
 fn a_burst_leaves_at_the_rate_and_in_order_and_what_exceeds_the_queue_is_dropped() {
     let (server, client) = (socket(), socket());
     // A payload of 972 bytes results in an IP packet of 1000 bytes, whose transmission takes 1 ms. During the first 500
-    // ms no packet leaves, so that all packets are in the queue together even on a slow machine.
+    // ms no packet leaves. Therefore all packets arrive before the first packet leaves, even on a slow machine.
     let rate = Schedule::new(Rate::ZERO, vec![(Span::from_millis(500), Rate::from_bps(8_000_000))]);
     let forward =
         PipeConfig { capacity: Capacity::Rate(rate), queue: QueueLimit::Packets(50), ..PipeConfig::default() };
@@ -103,8 +103,8 @@ fn a_burst_leaves_at_the_rate_and_in_order_and_what_exceeds_the_queue_is_dropped
         server.recv(&mut buffer).unwrap();
         numbers.push(buffer[0]);
     }
-    // 51 packets leave: one in transmission and 50 that waited. The transmission of each takes 1 ms, and the first one
-    // starts when the rate rises, after 500 ms.
+    // 51 packets leave: one packet that was in transmission, and 50 packets that waited in the queue. Each transmission
+    // takes 1 ms. The first transmission starts after 500 ms, when the rate rises from zero.
     assert!(begin.elapsed() >= Duration::from_millis(550), "{:?}", begin.elapsed());
     // On a busy machine, a few timestamps may be out of order. Then some of the first 51 packets are dropped, and later
     // packets leave instead.

@@ -89,7 +89,7 @@ fn lacks() -> Option<String> {
     None
 }
 
-/// A certificate and its private key over P-256, created with OpenSSL; `None` if this fails.
+/// Creates a P-256 key and a certificate with OpenSSL, and returns both as PEM text; `None` if OpenSSL fails.
 fn certificate(folder: &Path) -> Option<String> {
     let mut request = Command::new("openssl");
     request.args(["req", "-x509", "-nodes", "-subj", "/CN=interop", "-days", "2", "-newkey", "ec"]);

@@ -29,8 +29,8 @@ fn link(rate_bps: u64, propagation_delay: Span, packets: u32) -> LinkConfig {
     LinkConfig { rate, propagation_delay, queue: QueueLimit::Packets(packets) }
 }
 
-/// An emulator with one route, which has one link forward and no link backward, and the sockets of the sender and the
-/// receiver.
+/// An emulator, and the sockets of the sender and the receiver. The emulator has one route, which has one forward link
+/// and no backward link.
 struct Bench {
     clock: Clock,
     origin: Time,
@@ -152,7 +152,8 @@ fn routes_that_share_a_link_share_its_queue() {
 #[test]
 fn a_queue_marks_what_may_be_marked() {
     // The target delay is long, so that the queue drops nothing and marks packets only by its delay threshold. The
-    // first and the last packet of the low-latency queue never get a mark from the queue, so they are sent with a mark.
+    // queue never marks the first and the last packet of the low-latency traffic. Therefore the test sends these two
+    // packets with a mark.
     let dual = Discipline::DualPi2(DualPi2 { target: Span::from_secs(10), ..DualPi2::default() });
     let mut bench = bench_of(PipeConfig { discipline: dual, ..slow_starter(1000).into() });
     for number in 0..20_u8 {

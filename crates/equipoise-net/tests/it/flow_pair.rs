@@ -55,8 +55,8 @@ fn content(number: u64) -> Vec<u8> {
 fn send_all(mut sender: PairSender, least: u64, running_periods: u64) -> (u64, PairState) {
     let (mut number, start) = (0, Instant::now());
     while number < least || sender.state().running_periods < running_periods {
-        // A running period, in which RTP sends, begins only after TCP's rate was steady. This takes long if the machine
-        // stalls.
+        // A running period, in which RTP sends, begins only after TCP's rate was steady. If the machine stalls, TCP's
+        // rate becomes steady late.
         assert!(start.elapsed() < 5 * PATIENCE, "{:?}", sender.state());
         let adu = content(number);
         let (first, rest) = adu.split_at(adu.len() / 3);

@@ -115,8 +115,8 @@ async fn a_sender_of_megabytes_that_is_not_looked_after_for_a_while_loses_nothin
     a_busy_runtime_loses_nothing(4000, 1_000_000, Duration::from_millis(700)).await;
 }
 
-/// Sends `count` four-byte numbers, at a rate in kbit/s. For the time `away`, the sending task does not run. In this
-/// time, the session sends all data that a full channel holds.
+/// Sends `count` four-byte numbers over a session with a rate of `kbps` kbit/s. For the time `away`, the sending task
+/// does not run. `away` is long enough for the session to send all data of a full channel.
 async fn a_busy_runtime_loses_nothing(kbps: u64, count: u32, away: Duration) {
     let mut receiver = receiver().await;
     let (sender, mut incoming) = open(&mut receiver, kbps).await;
@@ -153,8 +153,8 @@ async fn what_is_not_taken_in_time_is_dropped_and_counted() {
     soon(other.send(&payload[..100_000])).await.expect("open");
     soon(other.close()).await.expect("no failure");
     assert!(drain(&mut quick).await.0 == payload[..100_000]);
-    // The loop runs until all payload has been sent and has arrived. After that, the number of dropped packets no
-    // longer changes.
+    // The loop runs until all payload has been sent and the number of dropped packets stays the same for 200 ms. By
+    // then, all payload has arrived.
     let mut dropped = 0;
     while sender.waiting() > 0 || slow.dropped() == 0 || slow.dropped() > dropped {
         dropped = slow.dropped();

@@ -443,8 +443,8 @@ fn a_closed_port_counts_as_silence_before_three_reports_are_missing_and_ends_not
         let seen = seen.lock().expect("no panic");
         (seen.iter().rev().nth(1).expect("a report").0, seen.last().expect("silence").0)
     };
-    // Missing reports are detected at the second request without an answer. Without ICMP errors, they would be detected
-    // at the fourth request.
+    // ICMP errors show that the relay's port is closed. Therefore the sender detects missing reports at the second
+    // request without an answer. Without ICMP errors, the sender would detect missing reports at the fourth request.
     assert!(missed - heard < Span::from_secs(3), "after {}", missed - heard);
     let before = applied(&seen.lock().expect("no panic"));
     let relay = Relay::start(UdpSocket::bind(address).expect("the same port"), back);

@@ -16,9 +16,9 @@
 //! | `r[i]` | [`Tpba::last_rate`] | bit/s |
 //! | `r_s`, `r_f` | rate at the beginning and at the end of a running period | bit/s |
 //!
-//! Our reading: all rates count whole IP packets, as everywhere in this crate. Only rates of one probing period are
-//! compared. The comparison needs three rates, so the period has at least three intervals. The windows in the paper's
-//! formula for TCP's congestion window ([`window_after`]) are in bytes.
+//! Our reading: all rates count whole IP packets, as everywhere in this crate. A rate is compared only with other rates
+//! of the same probing period. The comparison needs three rates, so the period has at least three intervals. The
+//! windows in the paper's formula for TCP's congestion window ([`window_after`]) are in bytes.
 
 mod running;
 
@@ -258,7 +258,8 @@ impl Tpba {
         }
     }
 
-    /// Returns when to check TCP next, or when the running period ends; `None` before the first check.
+    /// In a probing period, returns when to check TCP next; `None` before the first check. In a running period, returns
+    /// when the period ends.
     pub fn wake(&self) -> Option<Instant<SenderClock>> {
         match self.state {
             State::Probing(Probing { since, .. }) => since.map(|since| since.at + self.config.interval.bounds().1),

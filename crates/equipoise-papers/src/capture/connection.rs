@@ -123,8 +123,8 @@ impl Connections {
         let index = match known {
             Some(index) => index,
             None if self.all.len() >= self.room.connections => {
-                // The new connection is not kept. Later segments between these addresses belong to it, so they must not
-                // be added to the previous connection.
+                // The new connection is not kept. Later segments between these addresses belong to the new connection.
+                // Therefore the segments must not be added to the previous connection.
                 self.newest.remove(&ends);
                 return Err(TOO_MANY_CONNECTIONS);
             }

@@ -71,9 +71,9 @@ impl Histogram<'_> {
             self.counts.iter().enumerate().map(|(bar, &count)| (place(bar), count as f64 / highest)).collect();
         let mode = self.counts.iter().enumerate().max_by_key(|(_, count)| **count).map(|(bar, _)| place(bar))?;
         let freedom = bars.len().checked_sub(3).filter(|freedom| *freedom > 0)? as f64;
-        // The search starts at the highest bar. Its initial width at half height is the total width of the bars that
-        // have at least half the highest count. If it started with a far larger width, it might end outside the
-        // histogram.
+        // The search starts with a peak at the highest bar. The initial width of the peak at half height is the total
+        // width of the bars that have at least half the highest count. With a far larger initial width, the search
+        // might end outside the histogram.
         let high = bars.iter().filter(|bar| bar.1 >= 0.5).count() as f64;
         let found = search(&bars, [1.0, mode, high * self.bin_s / self.deviation_s / WIDTH_AT_HALF])?;
         let [a, b, c] = found.parameters;

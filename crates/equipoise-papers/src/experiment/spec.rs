@@ -90,8 +90,8 @@ impl Rule {
     }
 
     /// Changes the rule so that it must hold in each of several cells. Each cell is tested separately. The more cells
-    /// there are, the stricter is the test of each cell (Holm 1979). Otherwise a failure by chance would be likely in
-    /// one of many cells.
+    /// there are, the stronger is the evidence that a test requires (Holm 1979). Otherwise, one of many cells would be
+    /// likely to fail by chance.
     pub(crate) const fn in_every_cell(self) -> Self {
         Self { cells: Cells::Every, ..self }
     }

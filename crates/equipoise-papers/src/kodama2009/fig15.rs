@@ -115,7 +115,8 @@ fn costs(cells: &[Cell]) -> Vec<Estimate> {
     cells.iter().filter_map(gained).collect()
 }
 
-/// Returns a text with a value for each drop of the available bandwidth, without and with oscillation of the window.
+/// Returns a text with two values for each drop of the available bandwidth: one value without oscillation of the
+/// window, and one value with oscillation.
 fn each(cells: &[Cell], of: impl Fn(&Cell) -> Option<Estimate>) -> String {
     let each = DROPS.map(|drop| {
         let of = |m| with_interval(cell(cells, drop, m, BUFFER).and_then(&of), 2);

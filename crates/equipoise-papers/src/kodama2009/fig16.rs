@@ -15,7 +15,8 @@ const LARGEST: f64 = 0.5;
 /// If the share of runs with a timeout rises by less than this value, the rise cannot be seen in the figure of the
 /// thesis. Our choice.
 const UNSEEN: f64 = 0.1;
-/// The rates are those of the thesis, multiplied by this factor. So the bandwidth-delay product is 2000 packets.
+/// The rates are those of the thesis, multiplied by this factor. This doubles the bandwidth-delay product to 2000
+/// packets.
 const SCALE: u32 = 2;
 /// Small buffers for a bandwidth-delay product of 2000 packets: a quarter and a half of it, in packets.
 const SMALL_BUFFERS: [u32; 2] = [500, 1000];

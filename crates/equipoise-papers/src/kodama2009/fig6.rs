@@ -10,8 +10,8 @@ use equipoise_lab::statistics::{Estimate, mean_95};
 
 /// Number of runs. The thesis shows one run.
 const RUNS: u32 = 20;
-/// The first seconds of each stage of 100 s, which are not evaluated. The effect of the previous stage decays with a
-/// time constant of about 10 s.
+/// Each stage lasts 100 s. The first `SETTLE_S` seconds of each stage are not evaluated, because the effect of the
+/// previous stage decays with a time constant of about 10 s.
 const SETTLE_S: f64 = 20.0;
 /// Strength of the measurement noise in each stage of 100 s, in percent of the cross traffic.
 const NOISE: [&str; 5] = ["2.5", "5", "10", "20", "40"];
@@ -19,8 +19,8 @@ const NOISE: [&str; 5] = ["2.5", "5", "10", "20", "40"];
 /// state which noise is small.
 const SMALL: usize = 2;
 const BOTTLENECK: &str = "E0-E1";
-/// Index of the last stage that has noise. The thesis does not state it. In the main interpretation it is the last
-/// stage, in other interpretations an earlier one.
+/// Index of the last stage with noise. The thesis does not state which stage this is. In the main interpretation, the
+/// last stage of the run has noise. In the other interpretations, the noise ends earlier.
 const LAST: usize = NOISE.len() - 1;
 const EARLIER_ENDS: [usize; 2] = [LAST - 2, LAST - 1];
 
@@ -152,7 +152,7 @@ struct Stage {
     variation: f64,
     /// Jain's index of the mean windows of both connections. The claims use this index.
     jain: f64,
-    /// Jain's index at each sampling time, averaged over time, for comparison.
+    /// Mean over time of Jain's index at each sampling time. Notes show this mean in addition to `jain`.
     jain_of_moments: f64,
     queue: f64,
     /// Standard deviation of the queue length, in packets.

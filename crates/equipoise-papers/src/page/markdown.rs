@@ -3,8 +3,8 @@
 use super::{readings_table, rule_words};
 use crate::{Claim, Results, Table, four_digits};
 
-/// Returns the results in Markdown, without a heading. They consist of a summary, a table of the claims, the
-/// statement, rule and note of each claim, and a table of the claims under each interpretation.
+/// Returns the results in Markdown, without a heading. First is a summary, then a table of the claims, and then a list
+/// with the statement, rule and note of each claim. Last is a table of the claims under each interpretation.
 pub fn paper_markdown(results: &Results) -> String {
     let runs = results.runs.map_or("default numbers of runs".to_owned(), |runs| format!("{runs} runs each"));
     let mut text = format!("Version {}, seed {}, {runs}: {}.\n\n", results.version, results.seed, results.counts());

@@ -197,8 +197,9 @@ mod tests {
         assert_eq!(outcome(0.0, None).excess_over_quarter(15.0), None);
     }
 
-    /// The link can forward 10 packets per second. From 1 s to 2 s its utilisation is a half, so it forwards 5 packets,
-    /// and 3 more are lost: 3 of 8. From 2 s to 3 s it forwards 10 packets, and 2 more are lost.
+    /// The link can forward 10 packets per second. From 1 s to 2 s its utilisation is a half, so it forwards 5 packets.
+    /// 3 more packets are lost, so the loss is 3 of 8 packets. From 2 s to 3 s the link forwards 10 packets, and 2 more
+    /// packets are lost.
     #[test]
     fn the_loss_of_a_stretch_is_that_of_its_packets() {
         let outcome = outcome(0.0, None);

@@ -1,4 +1,4 @@
-//! The runs of a method in cases I and II, which several parts of the paper use.
+//! Runs a method in the cases I and II of the paper. Several parts of the paper are repeated with these runs.
 
 use super::outcome::{Outcome, Row};
 use super::{Lab, parse_with};
@@ -9,7 +9,7 @@ use equipoise_lab::sim::SimError;
 /// bottleneck is cut at a different point of the report interval in each run.
 const SPREAD_MS: f64 = 100.0;
 
-/// Returns the start time of run number `run`, of `runs` runs in total, in seconds.
+/// Returns the time at which the source starts in run number `run`, in seconds. `runs` is the total number of runs.
 fn start_s(run: u32, runs: u32) -> f64 {
     (SPREAD_MS * f64::from(run) / f64::from(runs)).round() / 1e3
 }

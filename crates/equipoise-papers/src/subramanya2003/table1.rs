@@ -127,7 +127,7 @@ pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     sensitivity::run(lab, sensitivity::Case::One, &rows[1], found)
 }
 
-/// Runs additional sources. The paper says: "We also test some other single traffic sources".
+/// Runs case I with each source in `OTHERS`. The paper says: "We also test some other single traffic sources".
 fn others(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(OTHER_RUNS, 2);
     let mut rows = Vec::new();

@@ -95,8 +95,8 @@ pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
 
 /// Returns the overrides for all three improvements of the paper (Tobe 1999, Sec. 4 and 7).
 ///
-/// Our choice: a probing interval lasts at least 600 ms. If TCP's window is not reduced, a probing interval lasts 1 s,
-/// as in the paper.
+/// A probing interval ends when TCP's window is reduced. It lasts at least 600 ms, which is our choice, and at most
+/// 1 s, which is the interval in the paper's evaluation.
 fn improved() -> Vec<Override> {
     let texts = |pairs: [(&str, &str); 2]| pairs.map(|(key, text)| (key.to_owned(), Value::from(text))).into();
     let between: BTreeMap<String, Value> = texts([("at_least", "600 ms"), ("at_most", "1 s")]);

@@ -120,8 +120,8 @@ fn present(visit: Visit, (from, to): (f64, f64)) -> Option<&'static [usize]> {
     (!changes).then_some(if is_there { &[0, 1, 2] } else { &[0, 2] })
 }
 
-/// Returns the mean fairness over the running periods of a run. A running period is cut where flow 2 starts or ends. It
-/// is left out if at most 2 s remain, or if flow 2 started or ended in the 3 s before it.
+/// Returns the mean fairness over the running periods of a run. A running period is cut where flow 2 starts or ends.
+/// The period is left out if at most 2 s of it remain, or if flow 2 started or ended in the 3 s before the period.
 pub(super) fn fairness_after_probing(trace: &Trace, visit: Visit) -> f64 {
     let (came, went) = visit.second;
     // In a running period, the rate of flow 3 is fair only until flow 2 starts or ends.

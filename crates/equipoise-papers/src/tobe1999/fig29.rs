@@ -378,7 +378,7 @@ fn reduction(outcomes: &Outcomes) -> Claim {
     REDUCTION.decide_cells(runs_of(outcomes), &whole(cells), note)
 }
 
-/// Returns one of the deviations for each run that has a steady state, in kbit/s.
+/// Returns the deviation that `of` selects, in kbit/s, for each run that has a steady state.
 fn values_of(runs: &[Outcome], of: fn(&Deviations) -> f64) -> Vec<f64> {
     runs.iter().filter_map(|outcome| outcome.deviations.as_ref()).map(|found| of(found) / 1e3).collect()
 }

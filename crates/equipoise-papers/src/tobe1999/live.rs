@@ -110,8 +110,9 @@ impl Case {
 /// A quick look has two cases, which take 48 s. Calls `progress` with the share of the runs that are done. If `stop` is
 /// set, returns the results so far.
 ///
-/// If the kernel lacks a congestion control, the cases with it have no live runs, and the figure's text says so. For
-/// the name of a congestion control, `window_control` returns the function that sets the window of a flow pair's TCP.
+/// If the kernel lacks a congestion control, the cases that use this congestion control have no live runs, and the
+/// figure's text says so. For the name of a congestion control, `window_control` returns the means to set the window of
+/// a flow pair's TCP.
 ///
 /// # Errors
 /// [`ExperimentError`] if the system refuses to create namespaces, sockets or threads.

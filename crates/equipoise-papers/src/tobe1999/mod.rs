@@ -134,7 +134,7 @@ fn rates_chart(title: &str, trace: &Trace, interval_s: f64, names: &[&str]) -> P
     }
 }
 
-/// Adds claims to the interpretation named `name`. It may already contain claims of other parts.
+/// Adds claims to the interpretation named `name`, which may already contain claims of other parts.
 fn read(found: &mut Found, name: &str, claims: Vec<Claim>) {
     match found.readings.iter_mut().find(|reading| reading.name == name) {
         Some(reading) => reading.claims.extend(claims),

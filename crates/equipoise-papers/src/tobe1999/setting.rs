@@ -83,7 +83,7 @@ impl Testbed {
     }
 }
 
-/// The values of a run that the experiments use.
+/// The values that the experiments take from a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Trace {
     /// For each flow except the noise traffic, the rate of received IP packets in each sample interval, in bit/s.

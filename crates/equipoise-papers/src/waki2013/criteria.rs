@@ -121,7 +121,7 @@ impl Outcome {
         self.delays_s.get(BEFORE).map_or(f64::NAN, |delay| delay * 1e3)
     }
 
-    /// Returns the mean of the intervals' delays from the fourth interval after the load step on, in ms.
+    /// Returns the mean delay of the intervals after the load step, without the first three, in ms.
     pub(super) fn settled_after_ms(&self) -> f64 {
         mean(self.delays_s.iter().copied().skip(BEFORE + 3)) * 1e3
     }

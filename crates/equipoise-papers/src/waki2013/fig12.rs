@@ -139,8 +139,8 @@ fn claims(rows: &[Row], runs: u32) -> Vec<Claim> {
     claims
 }
 
-/// Returns the claim about the largest jitter of 30 runs. The value of the claim is the median over ten sets of 30
-/// runs. Runs in which the delay exceeds twice the target for 30 s are left out.
+/// Returns the claim about the largest jitter in a set of `runs` runs. The value of the claim is the median over all
+/// sets. Runs with a runaway are left out.
 fn largest_jitter(outcomes: &[Outcome], runs: u32) -> Claim {
     let largest = |lot: &[Outcome]| of_all(&kept(lot), Outcome::jitter_ms).into_iter().fold(f64::NAN, f64::max);
     let lots: Vec<_> = outcomes.chunks(runs.max(1) as usize).map(largest).collect();
@@ -164,8 +164,8 @@ impl Row {
         Self { name: self.name, outcomes: self.outcomes.iter().map(change).collect() }
     }
 
-    /// Returns a note with the mean squared error averaged over all runs, and with the number of runs that ran away:
-    /// their mean delay was above twice the target in three successive intervals.
+    /// Returns a note with the number of runs that ran away, and with the mean squared error averaged over all runs. A
+    /// run ran away if its mean delay was above twice the target in three successive intervals.
     fn note(&self) -> String {
         let mean = plain_mean(&self.outcomes, Outcome::mse_ms2);
         let (away, all) = (runaways(&self.outcomes), self.outcomes.len());

@@ -33,8 +33,8 @@ const LARGE_LESS_STEADY: Spec = Spec::new(
 .unit("ratio of medians");
 pub(super) const CLAIMS_13: &[Spec] = &[LARGE_WORSE, SMALL_STEADIER, LARGE_LESS_STEADY];
 
-// The bounds are 1.5 percentage points below and above the paper's number. Our medians over 100 runs have about the
-// same uncertainty.
+// The bounds of the rules are 1.5 percentage points below and above the paper's number. The uncertainty of our medians
+// over 100 runs is about as large.
 const GAIN_LEAST: Spec = Spec::new(
     "fig14.rate_gain_least",
     "Fig. 14",

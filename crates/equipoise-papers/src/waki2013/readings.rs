@@ -94,7 +94,7 @@ fn both_ways(text: &str) -> Scenario {
 }
 
 /// The beginning of the background flow in a scenario file, including the flow's name. In the scenario files of Fig. 10
-/// to 14, the rest of the file is the rest of this flow.
+/// to 14, the background flow is the last entry.
 const BACKGROUND: &str = "[[flow]]\nname = \"background";
 
 /// Adds claims to the interpretation named `name`.

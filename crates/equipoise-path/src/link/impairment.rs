@@ -28,8 +28,8 @@ impl Loss {
     ///
     /// For loss in bursts: the mean of the loss probabilities of both states, weighted with the share of packets in
     /// each state (Elliott 1963). With p = `to_bad` and r = `to_good`, the share is `r / (p + r)` in the good state and
-    /// `p / (p + r)` in the bad state. If the model never changes its state, this is the loss probability of the good
-    /// state, in which a path starts.
+    /// `p / (p + r)` in the bad state. If p and r are zero, a path stays in its first state, the good state. The result
+    /// is then the loss probability of this state.
     pub fn mean_share(self) -> Share {
         match self {
             Self::None => Share::NONE,

@@ -59,8 +59,8 @@ impl<C> Division<C> {
     /// A value that is valid for no service.
     const NONE: Self = Self { size: Size::ZERO, nanos: 0, rest: 0, room: 0, until: Instant::ZERO };
 
-    /// Computes the service time of a packet of `size` in a segment; `None` if the numbers overflow or the rate is
-    /// zero.
+    /// Computes the service time of a packet of `size` at the rate of `segment`; `None` if the numbers overflow or the
+    /// rate is zero.
     fn of(size: Size, segment: &Segment<C>) -> Option<Self> {
         let work = size.as_bits().checked_mul(NANOS_PER_S)?;
         let nanos = work.checked_div(segment.rate).filter(|nanos| *nanos < u64::MAX)?;

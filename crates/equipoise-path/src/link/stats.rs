@@ -41,7 +41,7 @@ impl LinkStats {
     }
 }
 
-/// The usage of a bottleneck since its origin. If there is no bottleneck, `utilisation` and `mean_queue` are `None`.
+/// The usage of a bottleneck since the link's start. Without a bottleneck, `utilisation` and `mean_queue` are `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Usage {
     /// Share of the time in which a packet was waiting or in transmission, 0 to 1; `None` if no time has passed.

@@ -34,7 +34,7 @@ const DRAWN_AT_ONCE: usize = 16;
 /// A period in which the rate is constant.
 #[derive(Clone, Copy, Debug)]
 struct Segment {
-    /// Time per bit at this rate, in nanoseconds; infinite if the rate is zero.
+    /// Time per bit at the rate of this segment of the schedule, in nanoseconds; infinite if the rate is zero.
     ns_per_bit: f64,
     until_ns: f64,
 }
@@ -147,8 +147,9 @@ impl<C> Source<C> {
         }
     }
 
-    /// Returns the end of a gap of `work` bits that begins at `next_ns`, in ns since the origin. The rate may change
-    /// during the gap. Infinite if the gap never ends.
+    /// Returns the end of a gap that begins at `next_ns`, in ns since the origin. The gap lasts for the time that the
+    /// source takes to send `work` bits. The rate may change during the gap. The result is infinite if the gap never
+    /// ends.
     #[cold]
     fn due_through_steps(&mut self, mut work: f64) -> f64 {
         let mut due_ns = self.next_ns;

@@ -138,7 +138,7 @@ impl Synthetic {
 fn fitted(levels: &[f64], power: f64, mean: f64, peak: f64) -> Vec<f64> {
     let top = levels.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let bottom = levels.iter().copied().fold(top, f64::min);
-    // The largest value is 1, so raising to a power cannot overflow.
+    // `level - top` is at most 0 and `power` is not negative, so the exponential is at most 1 and cannot overflow.
     let shapes: Vec<f64> = levels.iter().map(|level| libm::exp(power * (level - top))).collect();
     let largest = shapes.iter().position(|shape| *shape >= 1.0);
     let at = |scale: f64| {

@@ -85,7 +85,7 @@ pub enum VideoErrorKind {
     },
 }
 
-/// Maximum number of frames, which limits the memory: almost ten hours at 120 frames/s.
+/// Maximum number of frames, which limits the memory. At 120 frames/s, this number lasts for almost ten hours.
 const MOST_FRAMES: usize = 1 << 22;
 /// Maximum number of frames that precede a frame in coding order although they are displayed later. Our choice: twice
 /// the longest pyramid of B frames in use, which has 16 frames.

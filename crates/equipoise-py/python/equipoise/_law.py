@@ -23,11 +23,11 @@ class Law(Protocol):
     - ``needs``: what the law needs from the session, as one word or several: ``"intervals"`` (the default),
       ``"packets"``, ``"packet-pairs"``, ``"playout"``, ``"ecn"``;
     - ``lowest_rate_bps``: the lowest rate that the law can choose; 1000 by default;
-    - ``target_s``: the law's target for the one-way delay, which is only used in the results.
+    - ``target_s``: the law's target for the one-way delay. Only the results use the target.
 
     Times are in seconds since the start of the run. The session limits every law: the sending rate is at most twice
-    the rate at which packets arrived according to feedback. A law must not read a clock, and must only use random
-    numbers from its own seed; otherwise runs are not repeatable.
+    the rate at which packets arrived according to feedback. To make runs repeatable, a law must not read a clock, and
+    its random numbers must come from a seed of its own.
     """
 
     @abstractmethod

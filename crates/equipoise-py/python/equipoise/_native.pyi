@@ -33,7 +33,7 @@ __all__ = [
 
 __version__: Final[str]
 DEMO: Final[str]
-"""The text of the demo scenario: a session with background traffic that increases in steps, for 40 s."""
+"""The text of the demo scenario: a session of 40 s with background traffic whose rate increases once."""
 
 _Scenario: TypeAlias = str | PathLike[str] | Mapping[str, Any]
 _Laws: TypeAlias = dict[str, Callable[[int], Law]]

@@ -74,8 +74,8 @@ class SessionEnv(gymnasium.Env[Observation, NDArray[np.float32]]):
     has five values: the mean one-way delay in seconds, the standard deviation of the delay in seconds, the share of
     packets lost, and the delivered rate and the allowed rate as shares of ``max_rate_bps``. A value that a report does
     not contain keeps its last value; while no report arrives, all packets count as lost. The **reward** is the
-    delivered share, minus ``delay_weight`` times the delay in seconds, minus ``loss_weight`` times the lost share. A
-    subclass may override the method ``reward``.
+    delivered rate as a share of ``max_rate_bps``, minus ``delay_weight`` times the mean delay in seconds, minus
+    ``loss_weight`` times the share of packets lost. A subclass may override the method ``reward``.
 
     :param scenario: a scenario as for ``equipoise.run``. The agent replaces the controller of ``flow``.
     :param set: overrides, as for ``equipoise.run``.

@@ -10,7 +10,7 @@ use crate::pair::{Between, noq, quinn};
 
 const FRAME: Duration = Duration::from_millis(40);
 
-/// Defines a test of frames whose size follows the rate, with the given stack.
+/// Defines a test with the QUIC stack `$stack`. The size of each sent frame follows the controller's rate.
 macro_rules! frames_follow_the_rate_over_datagrams {
     ($name:ident, $stack:ident) => {
         #[test]

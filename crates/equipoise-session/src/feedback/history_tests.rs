@@ -110,8 +110,8 @@ fn what_is_given_up_is_under_way_no_more_and_may_still_be_reported_on() {
     assert_eq!((waiting.in_flight(), waiting.outcome(9)), (Size::ZERO, Some(Outcome::Unknown)));
 }
 
-/// If this test fails, a dishonest receiver can repeatedly empty the sender's window with reports that acknowledge no
-/// packet.
+/// If this test fails, a report that acknowledges no packet removes earlier packets from the data in flight. A
+/// dishonest receiver could then make the sender exceed its window.
 #[test]
 fn a_report_that_nothing_came_frees_nothing_that_it_passes_over() {
     let mut history = history(0..10);
@@ -190,7 +190,8 @@ fn what_is_forgotten_is_counted_and_no_longer_under_way() {
     assert_eq!((history.outcome(1), history.in_flight()), (None, Size::from_bytes(4000)));
     assert_eq!(told(&mut history, 0, "+++++").0, [(2, true), (3, true), (4, true)]);
     assert_eq!((history.counts().forgotten, history.counts().unknown), (2, 2));
-    // Number 1000 is further ahead than the capacity of 4. Number 999 is below the previous number, so it is ignored.
+    // The history has a capacity of 4 packets. Number 1000 is more than 4 ahead, so all earlier packets are forgotten.
+    // Number 999 is below the previous number, so it is ignored.
     history.on_sent(1000, PACKET, departure(7));
     history.on_sent(999, PACKET, departure(8));
     assert_eq!((history.outcome(999), history.outcome(1000)), (None, Some(Outcome::UnderWay)));

@@ -281,7 +281,8 @@ mod tests {
             let stretch = recorder.report(overlap);
             let begin = stretch.begin();
             reported.extend((begin..).zip(stretch));
-            // For each number from the lowest to the highest that arrived, the last report agrees with the map.
+            // For each number from the lowest to the highest that arrived, the last report about this number agrees
+            // with `arrivals`.
             let (first, last) = (*arrivals.keys().next().unwrap(), *arrivals.keys().next_back().unwrap());
             for number in first..=last {
                 let arrival = arrivals.get(&number);

@@ -104,7 +104,7 @@ impl Reporter {
         number
     }
 
-    /// Forgets all arrivals and the report that is due, because the stream restarted with other numbers.
+    /// Forgets all arrivals and the report that is due, because the stream restarted with other packet numbers.
     pub fn begin_anew(&mut self) {
         *self = Self { count: self.count, last: self.last, ..Self::new(self.reporting) };
     }

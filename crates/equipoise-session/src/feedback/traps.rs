@@ -20,8 +20,8 @@ pub struct Traps {
 }
 
 impl Traps {
-    /// Skips one sequence number per `mean` packets on average, at random, to detect false acknowledgements. `mean` is
-    /// clamped to the range 1 to 2³⁰. The random numbers come from `seed`, which the peer must not know.
+    /// Creates traps: on average, the sender skips one number per `mean` packets, at random. `mean` is clamped to the
+    /// range 1 to 2³⁰. The random numbers come from `seed`, which the peer must not know.
     pub fn new(seed: u64, mean: u32) -> Self {
         let mut traps = Self { random: ChaCha12Rng::seed_from_u64(seed), mean: mean.clamp(1, 1 << 30), left: 0 };
         traps.left = traps.draw();

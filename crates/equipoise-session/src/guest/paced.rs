@@ -21,7 +21,7 @@ const HIGHEST: u64 = 1 << 62;
 /// The kind of feedback of a [`PacedGuest`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FeedbackKind {
-    /// RTCP datagrams. Only feedback in this format is used.
+    /// RTCP datagrams. Only feedback in the given format is used.
     Rtcp(Format),
     /// Lists of packet numbers, with arrival times.
     Arrivals,

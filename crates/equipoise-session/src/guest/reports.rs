@@ -1,4 +1,4 @@
-//! Joins packets sent with the receiver's feedback on them.
+//! Assigns the receiver's feedback to the packets that were sent.
 
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, VecDeque};

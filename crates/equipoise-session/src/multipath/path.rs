@@ -43,7 +43,7 @@ pub(super) struct Path {
     /// Whether a report about the path has answered a request that was sent since the last period ended. When all live
     /// paths have such a report, the total rate is divided again among the paths.
     pub(super) has_told: bool,
-    /// Transmission time of the data that was sent on the path in this period, at the path's share of the total rate.
+    /// The time that the data sent on the path in this period takes at the path's share of the total rate.
     served: Span,
     /// Number of the next packet on the path; the packet's header carries the lower 16 bits of this number.
     next_number: u64,
@@ -73,9 +73,9 @@ pub(super) struct Told {
     pub(super) proof: Proof,
     /// The longest round-trip time.
     pub(super) round_trip: Option<Span>,
-    /// `capable` is the number of packets that arrived ECN-capable. `marked` is the number of packets that arrived with
-    /// a congestion mark.
+    /// Number of packets that arrived ECN-capable.
     pub(super) capable: f64,
+    /// Number of packets that arrived with a congestion mark.
     pub(super) marked: f64,
 }
 
@@ -87,8 +87,8 @@ pub(super) struct Waiting {
 }
 
 impl Path {
-    /// Maximum number of queued copies. If another copy is queued, the oldest one is dropped. Our choice: in a longer
-    /// queue, copies would wait for too long to help.
+    /// Maximum number of packet copies that wait on a path. If the queue is full, a new copy replaces the oldest one.
+    /// Our choice: in a longer queue, copies would wait for too long to help.
     const COPIES: usize = 32;
 
     /// Creates a path that is usable from `now` on; `first` is the number of its first packet.
@@ -180,8 +180,8 @@ impl Path {
         is_other
     }
 
-    /// Starts a new period, that is, the time until the rate is divided among the paths again. In the new period, the
-    /// path has not sent any data yet.
+    /// Starts a new period. The period ends when the rate is divided among the paths again. Sets the path's sending
+    /// time in the period to zero.
     pub(super) const fn begin_period(&mut self) {
         self.served = Span::ZERO;
     }
@@ -274,7 +274,7 @@ impl Path {
         Ok(())
     }
 
-    /// Records that the path is not usable, and drops the queued copies.
+    /// Records that the path is not usable, and drops the copies of packets that wait for this path.
     pub(super) fn goes_down(&mut self) {
         self.is_up = false;
         while let Some(copy) = self.copies.pop_front() {

@@ -111,7 +111,8 @@ impl Paths {
         self.up().any(Path::has_other_rate)
     }
 
-    /// Whether all usable paths are silent: for three report intervals, no report about them has arrived.
+    /// Whether all usable paths are silent. A path is silent if no report about the path has arrived for three report
+    /// intervals.
     pub(super) fn are_silent(&self) -> bool {
         self.up().all(Path::is_silent)
     }

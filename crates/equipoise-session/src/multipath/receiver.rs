@@ -350,7 +350,8 @@ impl Endpoint for Receiver {
                 self.send_compound(now, true);
                 return self.end(false);
             }
-            // The receiver learns the state of a path from arriving packets.
+            // `Path` and `Unreachable` are ignored, because the receiver learns the state of a path from arriving
+            // packets. `KeyFrame` is ignored after the sender's BYE.
             Input::Timer | Input::Path { .. } | Input::Unreachable { .. } | Input::KeyFrame(_) => {}
             Input::Payload { .. } => {
                 self.outbox.about(None);

@@ -261,8 +261,8 @@ impl Sender {
         };
         let shares = self.scheduler.split(total, &views);
         let has_laws = self.control.laws().is_some();
-        // If the paths may not carry the total rate, the sum of the shares is below the total rate. With one law for
-        // each path, this sum is reported as the total rate.
+        // If the limits of the paths do not allow the total rate, the sum of the shares is below the total rate. With
+        // one law for each path, this sum is reported as the total rate.
         let total = if has_laws { sum(shares.iter().map(|share| share.rate)) } else { total };
         self.outbox.event(Event::RateDecided { rate: total, snapshot });
         for (path, Share { rate, snapshot }) in self.paths.up_mut().zip(shares) {
@@ -330,8 +330,8 @@ impl Sender {
         if self.breakers.has_stopped() {
             return;
         }
-        // Sends at most two packets per path: the packet that is due, and the next one if the first was late by a
-        // packet interval.
+        // Sends at most twice as many packets as the session has paths. If the packet that a path sends is late by a
+        // packet interval, the path's next packet is due, too.
         for _ in 0..2 * self.paths.len() {
             let Some(at) = self.paths.next_ready(now, self.has_payload()) else { break };
             self.send(now, at);

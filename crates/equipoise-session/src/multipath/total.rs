@@ -20,8 +20,8 @@ pub enum Total {
     PerPath(PathLaws),
 }
 
-/// What creates one controller for each path of a session. The total rate is the sum of the rates that the controllers
-/// of the live paths allow.
+/// The function that creates one controller for each path of a session, and the maximum total rate. The total rate is
+/// the sum of the rates that the controllers of the live paths allow, but at most the maximum.
 pub struct PathLaws {
     /// Creates the controller of a path that is new or is usable again. The function must create the same kind of
     /// controller each time. If the function returns `None`, a new path is rejected, and a path that is usable again

@@ -58,8 +58,8 @@ impl Application {
         Self::limits(interval, waited - before, pacing)
     }
 
-    /// Whether a period of length `time` was app-limited. For the part `waited` of this time, the pacer had no data to
-    /// send. In the rest of this time, the pacer sent at `pacing` times the rate that the application may use.
+    /// Whether a period of length `time` was app-limited. For the part `waited` of this time, the pacer sent no new
+    /// media. In the rest of this time, the pacer sent at `pacing` times the rate that the application may use.
     pub(crate) fn limits(time: Span, waited: Span, pacing: f64) -> bool {
         (time - waited).as_secs_f64() * pacing < time.as_secs_f64() * Self::LIMITED
     }

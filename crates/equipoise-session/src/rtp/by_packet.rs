@@ -136,8 +136,8 @@ impl ByPacket {
         self.history.reference(now)
     }
 
-    /// Processes a report that arrived at `now`. `waited` is the total time since the session's start for which the
-    /// pacer waited for data from the application. `pacing` is the pacing rate as a multiple of the rate that the
+    /// Processes a report that arrived at `now`. `waited` is how long the pacer has waited for data from the
+    /// application, summed up since the session's start. `pacing` is the pacing rate as a multiple of the rate that the
     /// application may use. Returns the feedback for the controller and the event for observers.
     pub(crate) fn on_report<I>(
         &mut self,
@@ -175,7 +175,7 @@ impl ByPacket {
         self.history.give_up_before(before - self.interval * 2);
     }
 
-    /// Treats the fate of all packets in flight as unknown, because nothing was received for too long.
+    /// Must be called if no report was received for too long. The fate of all packets in flight then counts as unknown.
     pub(crate) fn on_silence(&mut self) {
         self.history.on_silence();
     }

@@ -237,7 +237,7 @@ fn a_probe_is_sent_at_its_rate_and_within_what_a_session_may_send_unproved() {
         ends.run_until(500);
         let sent = ends.events.iter().filter(|(_, event)| matches!(event, Event::MediaSent { .. }));
         // Packets of the probe are 2 ms apart. The probe budget is 14 600 bytes plus the data of half a second at 800
-        // kbit/s, which is 50 000 bytes. This is enough for 65 packets.
+        // kbit/s, which is 50 000 bytes. The sum, 64 600 bytes, is about 65 packets.
         let times: Vec<_> = sent.map(|(at, _)| *at).collect();
         let burst = times.windows(2).take_while(|pair| pair[1] - pair[0] < 3 * MILLI).count() + 1;
         assert!(burst.abs_diff(leave) <= 1, "{packets}: {burst}");
@@ -400,8 +400,8 @@ fn drain(sender: &mut Sender) {
     while sender.poll().is_some() {}
 }
 
-/// Returns the number of a session's first packet in reports of this format. The number is the same for all sessions in
-/// this file.
+/// Returns the number of a session's first packet in reports in `format`. All sessions in this file have the same first
+/// number.
 fn first_number(format: Format) -> u16 {
     let (_, numbers) = sender_after(100, format);
     let (sequence, transport) = numbers[0];

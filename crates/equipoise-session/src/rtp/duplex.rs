@@ -55,8 +55,8 @@ impl DuplexConfig {
     }
 }
 
-/// The number of the random stream that is derived from the seed for the receiving role. The sending role uses the seed
-/// itself and stream 1.
+/// The number of the receiving role's random stream. The session's seed and this number determine the receiving role's
+/// seed. The sending role uses the session's seed itself, and stream 1.
 const RECEIVING_STREAM: u64 = 2;
 
 /// An endpoint that both sends and receives media: a [`Sender`] and a [`Receiver`] with one synchronisation source.
@@ -207,7 +207,8 @@ impl<C> Duplex<C> {
     fn on_receiver_report(&mut self, now: Instant<SenderClock>, report: &ReceiverReport<'_>) -> Result<(), DropReason> {
         let joint = self.part(report.ssrc, report.extension)?;
         if !joint.request.is_empty() {
-            // Only an endpoint that sends media may request a report, and such an endpoint sends SRs.
+            // A request in an RR is malformed: only an endpoint that sends media may request a report, and such an
+            // endpoint sends SRs.
             return Err(DropReason::Malformed);
         }
         if self.phase == Phase::Open { self.sender.on_report(now, report) } else { Ok(()) }
@@ -373,8 +374,8 @@ impl<C> Endpoint for Duplex<C> {
         if self.receiver.has_output() {
             return self.receiver.poll();
         }
-        // A request does not count the media that is due at the same time, because the request was made first.
-        // Therefore the request is also sent before this media.
+        // If a request and media are due at the same time, the request is made first, so its packet count does not
+        // include this media. Therefore the request must be sent before this media.
         if !self.outbox.is_empty() {
             return self.outbox.poll();
         }

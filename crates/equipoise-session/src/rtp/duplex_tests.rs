@@ -160,15 +160,16 @@ fn goodbyes_that_cross_end_each_end_once() {
     assert_eq!(ends.lines(1500), ["1500 near SR1 + SDES + BYE", "1500 far SR1 + SDES + BYE"]);
 }
 
-/// Both roles check the source of packets: packets from a source other than the peer have no effect.
+/// An endpoint checks the source of each packet, as a sender and as a receiver. Packets from a source other than the
+/// peer have no effect.
 #[test]
 fn strangers_and_echoes_are_only_counted() {
     let mut ends = Ends::plain();
     ends.run(1005);
     let (at_rates, request) = ((ends.near.rate(), ends.far.rate()), ends.reports.last().expect("a request").clone());
     ends.events.clear();
-    // The datagrams are a request, a report and a BYE from an unknown source; an RR of the peer that contains a
-    // request; a truncated packet; and a request that the endpoint sent itself.
+    // Endpoint 0 gets a request, a report and a BYE from an unknown source, an RR of the peer that contains a request,
+    // and a truncated packet. Endpoint 1 gets a request that it sent itself.
     let mut stranger = Vec::new();
     let info = crate::wire::rtcp::SenderInfo {
         ssrc: 0xDEAD,

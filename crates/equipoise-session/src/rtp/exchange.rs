@@ -75,7 +75,7 @@ pub(crate) enum Told {
     Interval {
         /// When the request was sent.
         asked: Instant<SenderClock>,
-        /// `None` if a clock was set during the interval.
+        /// Summary of the requested interval; `None` if a clock was set during the interval.
         summary: Option<IntervalSummary>,
         proof: Proof,
         round_trip: Span,
@@ -193,10 +193,11 @@ impl Exchange {
         self.arrivals.take_news()
     }
 
-    /// Makes the request that is due at `now`. Returns the request's number and extension. While the receiver
-    /// [is silent](Self::is_silent), skips every second request and returns `None` for it. `limited` returns whether
-    /// the application limited the rate in the interval. While media is stopped, no request is skipped; instead the
-    /// request interval grows with each unanswered request.
+    /// Makes the request that is due at `now`. Returns the request's number and extension. `limited` returns whether
+    /// the application limited the rate since the previous request.
+    ///
+    /// While the receiver [is silent](Self::is_silent), skips every second request and returns `None` for it. While
+    /// media is stopped, no request is skipped; instead the request interval grows with each unanswered request.
     pub(crate) fn turn(
         &mut self,
         now: Instant<SenderClock>,
@@ -245,8 +246,8 @@ impl Exchange {
         self.begin(now);
     }
 
-    /// Makes the next request due `wait` after the last one was due. If that time is not later than `now`, the next
-    /// request is due `wait` after `now`.
+    /// Adds `wait` to the due time of the next request. If the result is not later than `now`, the next request is due
+    /// `wait` after `now`.
     fn put_off(&mut self, now: Instant<SenderClock>, wait: Span) {
         self.next_due = self.next_due + wait;
         if self.next_due <= now {

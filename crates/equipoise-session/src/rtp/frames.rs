@@ -76,7 +76,7 @@ pub(super) struct Room {
 }
 
 /// Maximum number of queued frames of a medium; further frames are skipped. The limit bounds memory. Our choice: about
-/// half a minute of video, after which a frame is useless.
+/// half a minute of video. A frame that has waited longer is useless.
 const MOST_FRAMES: usize = 1024;
 
 impl FrameQueue {
@@ -100,8 +100,8 @@ impl FrameQueue {
         encoders.filter_map(Encoder::next_frame).min().map(|at| self.start + at)
     }
 
-    /// Captures the frames that are due by `now`. Calls `tell` for each video frame that is queued; if there is no
-    /// video, for each audio frame.
+    /// Captures the frames that are due by `now`. Calls `tell` for each video frame that is queued. If the session has
+    /// no video, calls `tell` for each audio frame that is queued.
     pub(super) fn capture(
         &mut self,
         now: Instant<SenderClock>,

@@ -69,7 +69,7 @@ fn audio_does_not_wait_for_video_that_is_lost() {
         bench.tell(true, Input::payload(&packet(VIDEO, number, 400)));
         bench.tell(true, Input::payload(&packet(AUDIO, number, 80)));
     }
-    // A video packet was lost about 20 ms after the start, and the receiver waits for it for 100 ms.
+    // A video packet was lost about 20 ms after the start. The receiver waits 100 ms for this packet.
     bench.run_until(100);
     let given = |source: u32| bench.packets.iter().filter(|packet| packet[8..12] == source.to_be_bytes()).count();
     assert!(given(AUDIO) == 5 && given(VIDEO) <= 1, "{} and {}", given(AUDIO), given(VIDEO));

@@ -23,7 +23,8 @@ use super::proof::Proof;
 pub(crate) struct Governor {
     controller: BoxedController,
     rate: Rate,
-    /// Maximum rate because of reports, missing reports, circuit breakers, or a new path; `None` for no limit.
+    /// The maximum rate that the session sets in addition to the controller's limits: after reports, missing reports or
+    /// a tripped circuit breaker, or on a new path. `None` for no limit.
     cap: Option<Rate>,
     /// How much was sent and how much arrived, according to the latest reports.
     proofs: VecDeque<Proof>,
@@ -41,9 +42,9 @@ const PROVED_OVER: Span = Span::from_millis(900);
 /// For controllers with per-packet feedback, the delivery rate is computed over [`PROVED_OVER`] and over this time. The
 /// higher result limits the sending rate.
 const PROVED_BY_PACKETS: Span = Span::from_millis(200);
-/// For controllers with per-packet feedback: if at least this number of packets of one report arrived, and fewer than a
-/// tenth were lost, the maximum rate may be as high as the rate of these packets, even if the report covers a short
-/// time.
+/// For controllers with per-packet feedback, a single report can raise the maximum rate to the rate of the report's
+/// packets, even if the report covers a short time. At least this number of the packets must have arrived, and fewer
+/// than a tenth of the packets may be lost.
 const PEAK_PACKETS: u64 = 5;
 /// If at least this share of the packets and at least `LOSSES` packets are lost, the rate is at most the delivery rate.
 const LOSSY: f64 = 0.1;
@@ -322,8 +323,9 @@ impl Governor {
         Rate::ZERO
     }
 
-    /// For per-packet laws, returns the highest rate of a single recent interval, for example during a probe: the size
-    /// of the packets that arrived, divided by the time in which packets were sent or arrived, whichever is longer.
+    /// For per-packet laws, returns the highest rate of a single recent interval, for example of a probe; otherwise 0.
+    /// The rate of an interval is the size of the packets that arrived, divided by the longer of two times: the time in
+    /// which the packets were sent, and the time in which they arrived.
     fn peak(&self) -> Rate {
         if !self.controller.needs().contains(Needs::PACKETS) {
             return Rate::ZERO;
@@ -372,7 +374,7 @@ mod tests {
         Governor::new(Box::new(Deaf(Rate::from_bps(8_000_000))), Needs::INTERVALS).expect("its needs are met")
     }
 
-    /// Returns a [`Proof`] that in one second media was sent at `rate` and `share` of it arrived.
+    /// Returns a [`Proof`] for one second: media was sent at `rate`, and the share `share` of the media arrived.
     fn second(rate: Rate, share: f64) -> Proof {
         let sent = rate.as_bps() / 8000;
         let arrived = (sent as f64 * share) as u64;

@@ -40,7 +40,8 @@ impl<C> KeyFrameAsker<C> {
         Some(self.last.map_or(Instant::ZERO, |last| last + SPACING))
     }
 
-    /// Sends the request that is due at `now`, if any: from the source `ssrc`, on the media of `media_ssrc`.
+    /// Sends the request that is due at `now`, if any. The request comes from the source `ssrc` and asks for a key
+    /// frame of the source `media_ssrc`.
     pub(crate) fn ask(&mut self, now: Instant<C>, (ssrc, media_ssrc): (u32, u32), outbox: &mut Outbox) {
         if self.due().is_none_or(|due| now < due) {
             return;

@@ -80,7 +80,7 @@ fn a_flood_of_requests_becomes_few_and_the_last_is_not_forgotten() {
     }
     let times: Vec<_> = ends.asked.iter().map(|(at, _)| *at).collect();
     assert_eq!(times, [0, 300, 600, 900]);
-    // The last request waits until the minimum time has passed, and the receiver's wake-up is at that time.
+    // The last request waits until 300 ms after the previous request. The receiver's wake-up is at that time.
     let wake = ends.receiver.wake().expect("something is due");
     assert_eq!(wake.at, Instant::from_nanos(1_200_000_000));
     ends.at_receiver(1200, Input::Timer);

@@ -1,4 +1,4 @@
-//! A receiver's list of missing packets, and when it requests their retransmission.
+//! A receiver's list of missing packets, and the requests for their retransmission.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -140,7 +140,7 @@ impl MissingPackets {
         let is_due = |missing: &Missing| self.due_of(missing) <= now && self.is_in_time(missing, now);
         let due: Vec<u64> = self.missing.iter().filter(|(_, it)| is_due(it)).map(|(sequence, _)| *sequence).collect();
         self.turn = Some(now);
-        // If the requests for all due packets are now too late, there is nothing to send.
+        // If this call is late, a retransmission can no longer arrive in time, so no packet is requested.
         if due.is_empty() {
             return;
         }

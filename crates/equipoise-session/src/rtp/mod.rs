@@ -6,13 +6,13 @@
 //!          ◀─ RR: mean and variance of the delay ───────
 //! ```
 //!
-//! [`Sender`] paces media at the rate of a controller and requests reports. [`Receiver`] measures and answers.
-//! [`Background`] sends media on a traffic model's schedule, without feedback. [`Duplex`] is an endpoint with both
-//! roles in one session; the roles share a synchronisation source and RTCP datagrams.
+//! [`Sender`] paces media at the rate of a controller and requests reports. [`Receiver`] measures the delay and
+//! answers the requests. [`Background`] sends media on a traffic model's schedule, without feedback. [`Duplex`] is an
+//! endpoint with both roles in one session; the roles share a synchronisation source and RTCP datagrams.
 //!
-//! A request is a single SR and an answer a single RR, each with a profile-specific extension. Both are reduced-size
-//! RTCP (RFC 5506). In addition, a full compound with a CNAME is sent at the interval of RFC 3550, Sec. 6.2. The
-//! sender's configuration sets the report interval.
+//! A request is a single SR, and an answer is a single RR. Requests and answers have a profile-specific extension, and
+//! are reduced-size RTCP (RFC 5506). In addition, a full compound with a CNAME is sent at the interval of RFC 3550,
+//! Sec. 6.2. The sender's configuration sets the report interval.
 
 pub(super) mod application;
 mod background;

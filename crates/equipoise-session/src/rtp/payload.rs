@@ -32,8 +32,8 @@ pub(crate) struct PayloadQueue {
     pieces: VecDeque<Piece>,
     /// Set if packets are sent with a sub-flow number in addition to their sending time.
     subflow: Option<Subflow>,
-    /// Maximum queueing time of another program's packets. For a stream, the queue accepts about
-    /// as many bytes as the rate allows in this time.
+    /// Maximum queueing time of another program's packets. For a stream, the queue accepts about as many bytes as the
+    /// session can send in this time at the current rate.
     patience: Span,
     /// Number of packets that were dropped since the last call of `take_expired`, because they waited too long or the
     /// queue was full.

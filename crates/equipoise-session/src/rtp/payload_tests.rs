@@ -142,7 +142,7 @@ fn payload_beyond_the_room_is_refused_whole_and_counted() {
     assert!(bench.sender.room() < 2000, "full except for the packets that left at once");
 }
 
-/// Returns an RTP packet of another program, which is sent in an IP packet of about 1000 bytes.
+/// Returns an RTP packet of another program. The session sends this packet in an IP packet of about 1000 bytes.
 fn foreign(sequence: u16) -> Vec<u8> {
     let header = RtpHeader { payload_type: 96, sequence, ssrc: 0x0102_0304, ..RtpHeader::default() };
     let mut packet = Vec::new();

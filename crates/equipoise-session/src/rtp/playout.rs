@@ -35,8 +35,8 @@ pub(super) struct PlayoutMeter {
 }
 
 impl PlayoutMeter {
-    /// Maximum number of packets that are tracked. Further packets are discarded, because a buffer with more packets is
-    /// not a playout buffer.
+    /// Maximum number of packets in the buffer. Further packets are discarded. A real playout buffer never holds that
+    /// many packets.
     const MOST: usize = 1 << 16;
 
     pub(super) const fn new(playout: Box<dyn PlayoutBuffer>) -> Self {

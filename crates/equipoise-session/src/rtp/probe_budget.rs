@@ -16,7 +16,7 @@ const INITIAL_WINDOW: Size = Size::from_bytes(14_600);
 const SECOND: Span = Span::from_secs(1);
 
 impl ProbeBudget {
-    /// Records that a packet of `size`, which is part of a probe, was sent at `now`.
+    /// Records that a probe's packet, which has the size `size`, was sent at `now`.
     pub(super) fn take(&mut self, now: Instant<SenderClock>, size: Size) {
         self.come_to(now);
         self.began.get_or_insert(now);

@@ -88,7 +88,7 @@ pub(crate) struct Arrivals {
     round_trip: Option<Span>,
     /// The receiver's counter of arrivals, which wraps; `None` until a report states it.
     count: Option<u32>,
-    /// Number of packets sent since the start that have not arrived.
+    /// Number of packets that were sent before the last answered request and have not arrived.
     lost: u64,
     /// The largest value of `lost` so far. Losses are added to `news` only if `lost` exceeds this value, because `lost`
     /// decreases when a packet arrives late.
@@ -118,7 +118,7 @@ impl Arrivals {
         self.round_trip
     }
 
-    /// Returns the number of packets sent since the start that have not arrived.
+    /// Returns the number of packets that were sent before the last answered request and have not arrived.
     pub(crate) const fn lost(&self) -> u64 {
         self.lost
     }

@@ -41,13 +41,13 @@ impl Stamps {
     }
 }
 
-/// A sender's state to request receipts and to check them.
+/// The state of a sender that requests and checks receipts.
 #[derive(Debug)]
 pub(crate) struct Receipts {
     random: ChaCha12Rng,
     stamps: Stamps,
-    /// Number of packets that receipt requests queried and that were missing. Each receipt subtracts the reported loss
-    /// share and [`BENEFIT`](Self::BENEFIT) from this number. The value is never below zero.
+    /// Number of queried packets that were missing, minus a correction: each receipt subtracts the reported loss share
+    /// and [`BENEFIT`](Self::BENEFIT). The value is never below zero.
     doubt: f64,
     /// Share of lost packets in the last report.
     lost: f64,

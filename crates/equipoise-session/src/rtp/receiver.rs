@@ -36,7 +36,8 @@ pub struct ReceiverConfig {
     pub payload: Payload,
     /// How received packets are put into order and delivered.
     pub reorder: ReorderConfig,
-    /// Overhead per datagram below the session ([`StreamConfig::overhead`](super::StreamConfig::overhead)).
+    /// Overhead per datagram in addition to the IPv4 and UDP headers
+    /// ([`StreamConfig::overhead`](super::StreamConfig::overhead)).
     pub overhead: Size,
     /// Seed of the random intervals between regular RTCP compounds (RFC 3550, Sec. 6.3.1).
     pub seed: u64,

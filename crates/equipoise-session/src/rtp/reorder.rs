@@ -120,7 +120,8 @@ impl ReorderBuffer {
     }
 
     /// Adds a packet. Returns false if the packet is a duplicate, or if a packet with a higher number was already
-    /// delivered.
+    /// delivered. Without [`in_order`](ReorderConfig::in_order), each packet is delivered on arrival, and the function
+    /// always returns true.
     fn push(&mut self, now: Instant<ReceiverClock>, sequence: u64, write: impl FnOnce(&mut Vec<u8>) -> Place) -> bool {
         if !self.config.in_order {
             let mut payload = self.spare.pop().unwrap_or_default();
@@ -149,8 +150,8 @@ impl ReorderBuffer {
         true
     }
 
-    /// Prepares for a sender that restarts with other numbers: releases all buffered packets, and forgets the next
-    /// number to deliver, so that the change of numbers does not count as missing packets.
+    /// Prepares for a sender that restarts with other packet numbers: releases all buffered packets, and forgets the
+    /// next number to deliver. Therefore, no packets count as missing between the old and the new numbers.
     pub(crate) fn begin_anew(&mut self) {
         self.flush();
         self.next = None;
@@ -238,8 +239,8 @@ mod tests {
         })
     }
 
-    /// Returns, for each delivered packet, its number (which its payload contains) and the number of packets missing
-    /// before it.
+    /// Returns two numbers for each delivered packet: the number of the packet, which is the first byte of its payload,
+    /// and the number of packets that are missing before it.
     fn drain(reorder: &mut ReorderBuffer) -> Vec<(u8, u64)> {
         core::iter::from_fn(|| reorder.pop().map(|(missing, payload)| (payload[0], missing))).collect()
     }

@@ -162,7 +162,7 @@ pub struct Sender {
     singles: u32,
     breakers: Breakers,
     key_frames: KeyFrameTaker,
-    /// When the first packet was sent under the present controller.
+    /// When the first media packet was sent under the present controller; `None` before this packet.
     first_media: Option<Instant<SenderClock>>,
     /// For the last two report requests: the sequence number of the next media packet at the time when the request was
     /// due. The older request is first.
@@ -331,7 +331,7 @@ impl Sender {
         self.ask_about_probe(now);
     }
 
-    /// If a probe begins or ends, makes a report request due, so that the answers prove the rate of the probe alone.
+    /// If a probe begins or ends, makes a report request due. Therefore a report covers the packets of the probe alone.
     fn ask_about_probe(&mut self, now: Instant<SenderClock>) {
         let probe = self.governor.probe().map(|probe| probe.number);
         if core::mem::replace(&mut self.probe, probe) != probe {
@@ -397,7 +397,7 @@ impl Sender {
     fn is_window_full(&self) -> bool {
         let window = self.governor.window();
         let in_flight = self.by_packet.as_ref().map_or(Size::ZERO, ByPacket::in_flight);
-        // One packet may always be in flight, because without it no feedback would ever arrive.
+        // At least one packet may be in flight; otherwise there would never be feedback.
         window.is_some_and(|window| in_flight >= window.max(Size::from_bytes(1)))
     }
 

@@ -304,8 +304,9 @@ impl Packetiser {
         let is_audio = fragment.is_some_and(|it| it.medium == Medium::Audio);
         let header = RtpHeader {
             marker: fragment.is_some_and(|it| it.is_last),
-            // For audio, the lowest bit of the payload type is inverted. The types 64 to 95 collide with RTCP.
-            // `payload_type` is not one of them, so the result is not one of them either.
+            // For audio, the lowest bit of the payload type is inverted. The types 64 to 95 collide with RTCP. An
+            // inverted lowest bit moves no type into this range or out of it. `payload_type` is outside the range, so
+            // the result is outside, too.
             payload_type: self.config.payload_type ^ u8::from(is_audio),
             send_time: Some(NtpTime::from_instant(now)),
             subflow: numbers.subflow,
@@ -320,8 +321,9 @@ impl Packetiser {
     }
 
     /// Takes the next packet from `queue`: as much of a stream as fits into a packet, or another program's packet.
-    /// Writes the packet to `plain`, without our extensions; another program's packet keeps its own number there.
-    /// Returns the packet's sequence number in this session; `None` if nothing is queued.
+    /// Writes the packet to `plain`, without our extensions. In `plain`, another program's packet keeps the sequence
+    /// number that the program gave it. Returns the packet's sequence number in this session; `None` if nothing is
+    /// queued.
     pub(crate) fn number(
         &mut self,
         now: Instant<SenderClock>,
@@ -333,7 +335,8 @@ impl Packetiser {
         let timestamp = queue.next_timestamp()?;
         if payload == Payload::Rtp {
             queue.take_packet(plain);
-            // A packet of a further source has its own media clock, so it does not change this stream's timestamps.
+            // Each source has its own media clock. Therefore packets of a further source do not change this stream's
+            // timestamps.
             if plain.get(8..12) == Some(&self.config.ssrc.to_be_bytes()) {
                 self.timestamp_offset = timestamp.wrapping_sub(Self::ticks(now));
             }

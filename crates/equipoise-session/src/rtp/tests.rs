@@ -501,7 +501,7 @@ fn compounds_carry_the_names_and_disturb_no_interval() {
     let answers = dialogue.lines.iter().filter(|line| line.contains("answers with 97 packets")).count();
     assert_eq!(answers, 20, "{:?}", dialogue.lines);
     assert!(dialogue.ignored.is_empty());
-    // The BYE is also sent in a compound, with SR and SDES. The compound must have at most `MAX_HEAD` bytes.
+    // The BYE is sent in a compound with SR and SDES. The compound must have at most `MAX_HEAD` bytes.
     dialogue.sender.handle(Instant::from_nanos(EPOCH + 20_600_000_000), Input::Stop);
     while let Some(output) = dialogue.sender.poll() {
         if let Output::Transmit { transmit, .. } = output {

@@ -35,8 +35,8 @@ pub(super) struct Passing {
     pub(super) ecn: Ecn,
 }
 
-/// Returns a network in which requests and reports take 5 ms. For a media datagram, `path` takes the datagram's number
-/// and whether the sender sent it, and returns the delay of each copy in ms.
+/// Returns a network in which requests and reports have a delay of 5 ms. For a media datagram, `path` returns the delay
+/// of each copy in ms. The arguments of `path` are the datagram's number, and whether the sender sent the datagram.
 pub(super) fn media(mut path: impl FnMut(u64, bool) -> Vec<u64>) -> impl FnMut(&Passing) -> Vec<u64> {
     move |passing| {
         let ways = if passing.is_rtcp { vec![5] } else { path(passing.number, passing.from_sender) };

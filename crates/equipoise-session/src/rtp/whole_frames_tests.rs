@@ -44,7 +44,8 @@ fn ends(controller: BoxedController) -> TwoEnds<impl FnMut(&Passing) -> Vec<u64>
     ends
 }
 
-/// Returns the packets of a frame, at most ten, each of `length` bytes; the last one has the marker bit.
+/// Returns the `packets` packets of a frame, each of `length` bytes. The last packet has the marker bit. `packets` must
+/// be at most ten, because each frame has ten sequence numbers.
 fn frame(number: u16, packets: u16, length: usize) -> impl Iterator<Item = Vec<u8>> {
     (0..packets).map(move |part| {
         let (sequence, timestamp) = (number * 10 + part, u32::from(number) * 3000);
@@ -124,8 +125,8 @@ fn the_first_packets_of_some_frames_are_a_burst_that_measures_the_capacity() {
     }
     let media = ends.events.iter().filter(|(_, event)| matches!(event, Event::MediaSent { .. }));
     let sent: Vec<_> = media.map(|(at, _)| *at).collect();
-    // In a burst at three times the rate of 2.5 Mbit/s, a packet of 1 kB takes 1.1 ms. Otherwise, the pacer sends a
-    // packet at most every 1.6 ms.
+    // In a burst at three times the rate of 2.5 Mbit/s, a packet of 1 kB takes 1.1 ms. Otherwise, packets are at least
+    // 1.6 ms apart.
     let close = |from: u64, until: u64| {
         let pairs = sent.windows(2).filter(|pair| (from..until).contains(&(pair[0] / MILLI)));
         pairs.filter(|pair| pair[1] - pair[0] < 1_300_000).count()

@@ -1,4 +1,5 @@
-//! The report extension of an endpoint that both sends and receives media: a delay report and a request for one.
+//! The report extension of an endpoint that both sends and receives media: a delay report on received media, and a
+//! request for a delay report on sent media.
 
 use super::WireError;
 use super::delay_report::is_request;

@@ -186,8 +186,8 @@ mod tests {
         assert!(matches!(read(&no_entry), Some(Err(WireError::Truncated { offset: 12, need: 8, have: 0, .. }))));
         let cut = [0x84, 206, 0, 3, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 1];
         assert!(matches!(read(&cut), Some(Err(WireError::Truncated { offset: 12, need: 8, have: 4, .. }))));
-        // The first packet is a slice loss indication. The second packet is transport layer feedback with the format
-        // number of a picture loss indication.
+        // Neither packet requests a key frame. The first packet is a slice loss indication. The second packet is
+        // transport layer feedback with the format number of a picture loss indication.
         assert_eq!(read(&[0x82, 206, 0, 2, 0, 0, 0, 2, 0, 0, 0, 1]), None);
         assert_eq!(read(&[0x81, 205, 0, 2, 0, 0, 0, 2, 0, 0, 0, 1]), None);
     }

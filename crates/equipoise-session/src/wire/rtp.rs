@@ -64,9 +64,9 @@ const SUBFLOW_HEAD: u8 = 0x04;
 const STOP: u8 = 15;
 
 impl RtpHeader {
-    /// Extension element identifier of the sending time (RFC 8285, Sec. 4.2). It is the highest identifier that a
-    /// one-byte head may have, to avoid a collision: other programs, whose packets a session may carry, number their
-    /// elements from 1.
+    /// Identifier of the extension element that contains the sending time. It is the highest identifier that a one-byte
+    /// head may have (RFC 8285, Sec. 4.2). Other programs, whose packets a session may carry, number their elements
+    /// from 1, so a collision is unlikely.
     pub const NTP_EXTENSION_ID: u8 = 14;
 
     /// Identifier of the extension element that contains the packet's sub-flow and the packet's number in the sub-flow.
@@ -352,9 +352,9 @@ impl OwnElements {
         padding.get(..self.padded_len().saturating_sub(self.length)).unwrap_or_default()
     }
 
-    /// Returns the length of our extension elements in bytes, including the padding; 0 if there are none. Otherwise
-    /// there is at least one byte of padding. If the original packet had an empty extension, the padding is put before
-    /// the elements to show this.
+    /// Returns the length of our extension elements in bytes, including the padding; 0 if there are no elements.
+    /// Elements always have at least one byte of padding. The padding stands before the elements if the original packet
+    /// had an empty extension, and otherwise after them.
     pub(super) const fn padded_len(&self) -> usize {
         if self.length == 0 { 0 } else { self.length.saturating_add(1).next_multiple_of(4) }
     }

@@ -134,8 +134,8 @@ fn transport_feedback_of_pion_is_read_and_written_alike() {
         let mut ours = Vec::new();
         encode_transport_feedback(&head, &mut expected.iter().copied(), AMPLE, &mut ours).expect("room");
         assert_eq!(said(&ours, near), [(2, expected)]);
-        // We fill the last 32-bit word with zeros without setting the padding bit, because RFC 3550 requires padding in
-        // whole words.
+        // Our encoder fills the last 32-bit word with zeros and does not set the padding bit, because RFC 3550 requires
+        // padding in whole words. For the comparison, the packet of pion is changed in the same way.
         let length = theirs.len();
         if theirs[0] & 0x20 != 0 {
             let padding = usize::from(theirs[length - 1]);
@@ -199,7 +199,7 @@ fn symbols(chunks: &[PacketStatusChunk]) -> impl Iterator<Item = SymbolTypeTcc> 
     })
 }
 
-/// Computes the packet statuses from the symbols and deltas of `packet`, which has the other implementation's type.
+/// Computes the packet statuses from the symbols and deltas of a packet of the library rtc-rtcp.
 fn by_their_account(packet: &TransportLayerCc, near: u64) -> Vec<PacketStatus> {
     let mut ticks = near & !0xFFFF_FFFF | u64::from(packet.reference_time) << 8;
     let mut deltas = packet.recv_deltas.iter();

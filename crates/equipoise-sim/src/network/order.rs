@@ -1,5 +1,5 @@
-//! Computes the order in which links are advanced. Also computes up to which time the arrivals at a link or a session
-//! are known, given the time up to which the sessions' packets are known.
+//! Computes the order in which links are advanced. If all packets that sessions send before a time are known, also
+//! computes the time up to which all arrivals at each link and at each session are known.
 
 use equipoise::units::Span;
 

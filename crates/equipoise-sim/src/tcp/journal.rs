@@ -3,14 +3,14 @@ use std::collections::VecDeque;
 use equipoise::control::{Ecn, Fate, PacketReport};
 use equipoise::units::{Instant, SenderClock, Size};
 
-/// The packets that carried the segments in flight, and which packets arrived or were lost since the last report to a
-/// controller.
+/// The packets that carried the segments in flight, and the fates of packets that became known since the last report to
+/// a controller.
 ///
 /// If a segment is retransmitted, the new packet has its own number. The scoreboard determines whether a segment has
 /// arrived or is lost. The journal stores this result for the last packet that carried the segment.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Journal {
-    /// The last packet that carried each segment in flight, in the order of the segments.
+    /// For each segment in flight, the last packet that carried this segment. In the order of the segments.
     flight: VecDeque<Packet>,
     /// Number of packets sent so far.
     sent: u64,

@@ -95,7 +95,8 @@ impl Scoreboard {
         self.flight.len() as u64
     }
 
-    /// Number of segments that are assumed to be on the path; selectively acknowledged segments do not count (`pipe`).
+    /// `pipe`: the estimated number of segments on the path. Segments that are selectively acknowledged or lost do not
+    /// count. Retransmissions count (RFC 6675, Sec. 2).
     pub(super) fn pipe(&self) -> u64 {
         (self.in_flight() + self.resent).saturating_sub(self.sacked + self.lost)
     }

@@ -20,7 +20,7 @@ const SACK_BLOCK: usize = 8;
 /// The maximum header length, in bytes.
 const LONGEST: usize = HEADER + SACK_HEAD + SACK_BLOCK * SackBlocks::MOST;
 
-/// Offset of the connection number in bytes. This number distinguishes successive connections on one path.
+/// Byte offset of the connection number, which distinguishes successive connections on one path.
 const TAG: usize = 18;
 
 const SYN: u8 = 0;

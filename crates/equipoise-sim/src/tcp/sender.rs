@@ -25,8 +25,8 @@ pub struct Sender {
     application: Application,
     phase: Phase,
     board: Scoreboard,
-    /// Number of duplicate acknowledgements since the last acknowledgement of new segments, for NewReno. In a recovery,
-    /// a partial acknowledgement only reduces this number.
+    /// Number of duplicate acknowledgements, for NewReno. An acknowledgement of new segments resets this number to
+    /// zero, but a partial acknowledgement of n segments in a recovery reduces it by n - 1.
     duplicates: u64,
     /// Whether the first lost segment may be sent although the window is full.
     pressing: bool,
@@ -77,7 +77,7 @@ enum Phase {
     Opening { sent: Option<Time>, again: bool },
     /// The connection is open, and no loss is known.
     Open,
-    /// Fast recovery: segments before `end` may be lost and are retransmitted.
+    /// Fast recovery: the segments before `end` that count as lost are retransmitted.
     Recovery { end: u64 },
     /// The retransmission timer expired: segments before `end` are retransmitted in slow start.
     Loss { end: u64 },
@@ -205,7 +205,8 @@ impl Sender {
         self.law.reset_to(segments);
     }
 
-    /// Passes an estimate of the path's bandwidth to a window law. No effect on a controller.
+    /// Passes an estimate of the path's bandwidth to the window law. Has no effect if a controller is used instead of a
+    /// window law.
     pub fn on_bandwidth(&mut self, now: Time, estimate: &BandwidthEstimate) {
         self.law.on_bandwidth(now.assume_clock(), estimate);
     }

@@ -8,8 +8,8 @@ use crate::Time;
 pub struct SenderStats {
     /// Congestion window, in segments; if a controller sets no window, the number of segments in flight.
     pub window: f64,
-    /// Slow start threshold, in segments; `None` until slow start ends for the first time. If a controller controls the
-    /// sender instead of a window law, it is always `None`.
+    /// Slow start threshold, in segments; `None` until slow start ends for the first time. Always `None` if the sender
+    /// has a controller instead of a window law.
     pub slow_start_threshold: Option<f64>,
     /// Number of segments that were sent and are not cumulatively acknowledged.
     pub in_flight: u64,

@@ -60,8 +60,8 @@ impl WebFar {
         std::mem::take(&mut self.fetched)
     }
 
-    /// Returns the connection on path `place` whose segments have the number `tag`. Returns `None` for late segments of
-    /// an older connection on this path.
+    /// Returns the connection on path `place` for the fetch with the number `tag`. Creates the connection when its
+    /// first segment arrives. Returns `None` for late segments of an older connection on this path.
     fn connection(&mut self, place: usize, tag: u16) -> Option<&mut Connection> {
         let found = self.connections.get_mut(place)?;
         if found.as_ref().is_none_or(|connection| connection.request.tag != tag) {

@@ -174,7 +174,7 @@ impl SenderStats {
         law: WindowSnapshot { gamma: None, bandwidth: None },
     };
 
-    /// Adds the counters of another connection. The minimum round-trip time is the minimum of both.
+    /// Adds the counters of another connection. The result has the smaller of the two minimum round-trip times.
     fn and(&self, more: &Self) -> Self {
         Self {
             sent: self.sent + more.sent,

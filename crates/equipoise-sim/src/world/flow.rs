@@ -20,7 +20,7 @@ pub trait FarEnd: Endpoint<Clock = ReceiverClock> + Any + Send {}
 
 impl<E: Endpoint<Clock = ReceiverClock> + Any + Send> FarEnd for E {}
 
-/// A flow: two endpoints, and the paths between them, numbered from 0.
+/// A flow: two endpoints and the paths between the endpoints. The paths are numbered from 0.
 pub struct Flow {
     /// The sending endpoint.
     pub near: Box<dyn NearEnd>,

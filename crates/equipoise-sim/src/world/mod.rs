@@ -121,7 +121,7 @@ impl World {
         Self::default()
     }
 
-    /// A simulation without links and flows, with a seed for the random numbers of its links.
+    /// A simulation that has no links and flows yet. `seed` determines the random numbers of the links.
     pub fn seeded(seed: u64) -> Self {
         Self { seed, ..Self::default() }
     }

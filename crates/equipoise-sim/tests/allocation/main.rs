@@ -1,5 +1,5 @@
-//! Tests that a simulation whose queues have once been full allocates no memory for packets, and that its memory use
-//! does not grow.
+//! Tests that a simulation allocates no memory for packets after its queues have been full for the first time, and that
+//! its memory use does not grow.
 
 mod laws;
 mod sessions;
@@ -101,8 +101,8 @@ impl Dumbbell {
         Self { world, access, bottleneck }
     }
 
-    /// Runs the simulation until the time `millis`, in ms. Returns the numbers of media packets sent (with background
-    /// traffic), RTCP packets sent, and allocations.
+    /// Runs the simulation until the time `millis`, in ms. Returns three numbers: media packets sent, including those
+    /// of background traffic; RTCP packets sent; and allocations.
     fn run(&mut self, millis: u64) -> (u64, u64, u64) {
         let mut media = 0;
         let (sent, allocations) = (self.sent(), ALLOCATIONS.get());

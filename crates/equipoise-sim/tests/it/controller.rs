@@ -56,10 +56,10 @@ fn controller(controller: impl Controller + 'static) -> BoxedController {
     Box::new(controller)
 }
 
-/// Without delayed acknowledgements, each acknowledgement covers one segment, so Reno takes the same steps whether it
-/// runs as a window law or as a controller. Only the end of a recovery differs. TCP's recovery ends when all data that
-/// was in flight when it started is acknowledged. A controller's recovery ends when a packet that was sent after the
-/// start of the recovery is acknowledged.
+/// Without delayed acknowledgements, each acknowledgement covers one segment. Therefore Reno takes the same steps as a
+/// window law and as a controller. Only the end of a recovery differs. TCP's recovery ends when all data that was in
+/// flight at the start of the recovery is acknowledged. A controller's recovery ends when a packet that was sent after
+/// the start of the recovery is acknowledged.
 #[test]
 fn reno_as_a_controller_does_what_reno_does() {
     for recovery in [LossRecovery::NewReno, LossRecovery::Sack] {

@@ -13,7 +13,7 @@ use proptest::prelude::*;
 use crate::support::{Seen, at, constant, mbps, stream};
 use crate::tcp::{bulk, connection};
 
-/// A route over some of the four links; each link occurs at most once.
+/// A route over one to three of the four links of a random network; each link occurs at most once.
 type Way = Vec<usize>;
 
 #[derive(Clone, Debug)]

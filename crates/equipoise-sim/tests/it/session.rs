@@ -29,8 +29,8 @@ fn reports_are_asked_for_answered_and_applied_over_the_links() {
     world.run(at(11.0), &mut observer);
     assert_eq!(applied.iter().map(|(_, number, ..)| *number).collect::<Vec<_>>(), (0..10).collect::<Vec<_>>());
     for (_, _, delay, round_trip) in applied {
-        // A packet of 1000 bytes takes 533.3 µs at 15 Mbit/s. There is no other traffic except for a report request
-        // now and then.
+        // A packet of 1000 bytes takes 533.3 µs at 15 Mbit/s. The only other traffic in this direction is one report
+        // request per second.
         assert!((delay.mean_s - 5.533_4e-3).abs() < 2e-6, "{delay:?}");
         assert!((round_trip.as_millis_f64() - 10.07).abs() < 0.6, "{round_trip}");
     }

@@ -130,9 +130,9 @@ fn a_queue_of_one_bandwidth_delay_product_fills_the_link_and_none_does_not() {
 /// Between two losses, the window grows from half of its maximum to its maximum.
 #[test]
 fn the_saw_tooth_has_the_period_of_its_height() {
-    // The window is 80 segments before a loss and 40 after it. It grows by one segment in two round-trip times, because
-    // every second segment is acknowledged, so 40 steps take 80 round-trip times. The mean round-trip time is 72 ms,
-    // for a mean window of 60 segments.
+    // The window is 80 segments before a loss and 40 segments after the loss. Every second segment is acknowledged.
+    // Therefore the window grows by one segment in two round-trip times, and by 40 segments in 80 round-trip times. At
+    // 10 Mbit/s, the mean window of 60 segments corresponds to a mean round-trip time of 72 ms.
     let mut dumbbell = Dumbbell::new(mbps(10.0), 48, 40, [bulk(LossRecovery::Sack)]);
     dumbbell.run(50.0);
     let before = dumbbell.stats(0).recoveries;

@@ -122,7 +122,7 @@ fn chain(steps: u32, apart: bool) -> (Seen, Vec<LinkStats>) {
     (seen, stats)
 }
 
-/// If this test fails, a simulation in one call of `run` and in many short calls has different events or counters.
+/// If this test fails, a simulation has other events or counters in many short calls of `run` than in one call.
 #[test]
 fn pausing_changes_nothing() {
     let (once, often) = (chain(1, false), chain(700, false));

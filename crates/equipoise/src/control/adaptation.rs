@@ -13,10 +13,10 @@ pub struct AdaptationPoints {
 }
 
 impl AdaptationPoints {
-    /// Records a report. If its time is an adaptation point, returns the mean fraction lost since the previous
-    /// adaptation point. The time between two adaptation points is at least `adapt` minus half of the mean report
-    /// interval. If reports are evenly spaced, the time is a multiple of the report interval: the multiple nearest to
-    /// `adapt`.
+    /// Records a report that arrived at `now`. If `now` is an adaptation point, returns the mean fraction lost since
+    /// the previous adaptation point. The time between two adaptation points is at least `adapt` minus half of the mean
+    /// report interval. If reports are evenly spaced, this time is the multiple of the report interval that is nearest
+    /// to `adapt`.
     pub fn push(&mut self, now: Instant<SenderClock>, fraction_lost: f64, adapt: Span) -> Option<f64> {
         self.sum += if fraction_lost.is_finite() { fraction_lost.clamp(0.0, 1.0) } else { 0.0 };
         self.reports += 1;

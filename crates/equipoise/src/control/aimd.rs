@@ -4,9 +4,11 @@ use crate::units::{Instant, Rate, SenderClock, Span};
 /// AIMD: additive increase and multiplicative decrease of the rate, by the mean one-way delay.
 ///
 /// Source: Waki 2013, Eq. 17: the rate `a` becomes `a + A` if the mean delay is below the target, and `B a` otherwise.
-/// `A` is the increase in each interval, and `B` a factor between 0 and 1. What the source leaves open is our choice:
-/// the rate starts at [`RateLimits::start`], it is kept if an interval has too few samples, it is not raised if the
-/// interval is [`IntervalSummary::app_limited`], and missing reports halve it, as with AP.
+/// `A` is the increase in each interval, and `B` is a factor between 0 and 1.
+///
+/// What the source leaves open is our choice. The rate starts at [`RateLimits::start`]. If an interval has too few
+/// samples, the rate does not change. If an interval is [`IntervalSummary::app_limited`], the rate is not raised. If
+/// reports are missing, the rate is halved, as with AP.
 #[derive(Clone, Debug)]
 pub struct Aimd {
     target: Span,

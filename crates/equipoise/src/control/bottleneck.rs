@@ -20,8 +20,8 @@ pub(super) struct Bottleneck {
     /// Every packet whose number is a multiple of `mark_every` is also marked with ECN CE. With 0, no packet is marked
     /// in this way.
     pub(super) mark_every: u64,
-    /// Every packet whose number is a multiple of `drop_every` is also dropped. With 0, no packet is dropped in this
-    /// way.
+    /// Every packet whose number is a multiple of `drop_every` is dropped, even if the queue is short. With 0, only the
+    /// queue drops packets.
     pub(super) drop_every: u64,
     /// ECN codepoint of the packets sent.
     pub(super) ecn: Ecn,
@@ -61,8 +61,8 @@ impl Default for Bottleneck {
     }
 }
 
-/// `EPOCH` is the time on the sender's clock at the start. The receiver's clock is `RECEIVER_BEHIND` behind the
-/// sender's clock.
+/// `EPOCH` is the time on the sender's clock at the start of a run. The receiver's clock is `RECEIVER_BEHIND` behind
+/// the sender's clock.
 const EPOCH: Instant<SenderClock> = Instant::from_nanos(7_200_000_000_000);
 const RECEIVER_BEHIND: Span = Span::from_secs(3600);
 const TICK: Span = Span::from_millis(1);

@@ -179,7 +179,7 @@ impl<C: Controller + Clone + 'static> CloneController for C {
 pub enum Feedback<'a> {
     /// The summary of a whole report interval, as a receiver measured it.
     Interval(IntervalSummary),
-    /// Whether single packets arrived, from acknowledgements or transport-wide feedback.
+    /// The fates of single packets, from acknowledgements or per-packet feedback.
     Packets(&'a PacketFeedback<'a>),
     /// No report arrived for at least three report intervals.
     Silent {
@@ -322,7 +322,8 @@ pub enum Ecn {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SentPacket {
-    /// Packet number. It increases with each packet on the path, by one unless the session skips numbers on purpose.
+    /// Packet number. The number increases by one with each packet on the path, unless the session skips numbers on
+    /// purpose.
     pub number: u64,
     /// Size of the IP packet.
     pub size: Size,
@@ -360,8 +361,8 @@ pub struct QueuedFrame {
 }
 
 impl QueuedFrame {
-    /// Creates the record of a frame with `waiting` bytes queued before it, the oldest of which have waited for
-    /// `waited`. The sender sends no padding.
+    /// Creates the record of a frame. `waiting` bytes were queued before the frame, and the oldest of these bytes have
+    /// waited for `waited`. The sender sends no padding.
     pub const fn new(size: Size, waiting: Size, waited: Span) -> Self {
         Self { size, waiting, waited, can_pad: false }
     }
@@ -424,7 +425,7 @@ impl Allowance {
         Self { rate: Some(rate), window: Some(window), pace: None }
     }
 
-    /// Returns the allowance with a rate of `pace` within bursts.
+    /// Returns the allowance with the pacing rate `pace`, at which the packets of a burst may be sent.
     #[must_use]
     pub const fn with_pace(self, pace: Rate) -> Self {
         Self { pace: Some(pace), ..self }
@@ -547,8 +548,8 @@ pub enum Mode {
     Delay,
     /// Another flow fills the queue and reacts to loss only: the rate is that of a TCP connection on the same path.
     Rival,
-    /// A policer drops packets above a certain rate, and the law keeps its rate below the policer's rate. Or the law
-    /// lowers its rate to test whether there is a policer.
+    /// A policer drops packets above a certain rate, and the law keeps its rate below the policer's rate. The law also
+    /// has this mode while it lowers its rate to test whether there is a policer.
     Policed,
 }
 

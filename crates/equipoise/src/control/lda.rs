@@ -24,7 +24,8 @@ pub struct LdaConfig {
 /// How the increase `AIR` follows from the rate r and the bottleneck's rate b. This is line B of Tobe 1999, Fig. 2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Increase {
-    /// LDA: the next increase is `AIR (1 - r/b)`, with the last increase `AIR`, the rate r and the bottleneck's rate b.
+    /// LDA: the next increase is `AIR (1 - r/b)`. `AIR` is the previous increase, r is the rate, and b is the
+    /// bottleneck's rate.
     Shrinking,
     /// LDAF: each increase is computed from the first one, `AIR_0`, as `AIR_0 (1 - r/b)` (Tobe 1999, Sec. 6.2).
     Fixed,

@@ -30,8 +30,8 @@ pub struct Tfrc {
 
 /// Weight of the old smoothed round-trip time in the new smoothed round-trip time (RFC 5348, Sec. 4.3).
 const OLD_ROUND_TRIP: f64 = 0.9;
-/// Minimum of the receive rate from which the first loss interval is computed, in packets per round trip (RFC 5348,
-/// Sec. 6.3.1).
+/// The first loss interval is computed from the receive rate. This is the minimum of the receive rate in this
+/// computation, in packets per round trip (RFC 5348, Sec. 6.3.1).
 const LEAST_FIRST: f64 = 0.5;
 /// The longest loss interval considered in the search for the first interval, in packets. Our choice.
 const LONGEST_INTERVAL: f64 = 1e9;
@@ -84,9 +84,9 @@ impl Tfrc {
         self.intervals.grow(packets / 2.0);
     }
 
-    /// Returns the first loss interval, in packets. It is the interval for which the equation yields the maximum
-    /// receive rate so far (RFC 5348, Sec. 6.3.1). The number of packets until the first loss does not matter, because
-    /// the rate changed rapidly. Bisection finds the interval, because the equation's rate grows with it.
+    /// Returns the first loss interval, in packets. For this interval, the equation yields the maximum receive rate so
+    /// far (RFC 5348, Sec. 6.3.1). The number of packets until the first loss is not used, because the rate changed
+    /// rapidly before the loss. The equation's rate grows with the interval, so bisection finds the interval.
     fn first_interval(&self) -> f64 {
         let (Some(round_trip_s), packet_bits) = (self.round_trip_s, self.packet.as_bits() as f64) else { return 1.0 };
         let bps = self.most_received_bps.max(LEAST_FIRST * packet_bits / round_trip_s);
@@ -227,7 +227,7 @@ mod tests {
             report(&mut tfrc, now, 100, 0.01);
         }
         assert!((tfrc.loss_event_rate().expect("losses") - 0.01).abs() < 1e-9);
-        // A long interval without loss counts at once, as the newest of eight intervals.
+        // The interval since the last loss counts as the newest of eight intervals, because this raises the mean.
         (0..5).for_each(|_| {
             now += 100;
             report(&mut tfrc, now, 100, 0.0);
@@ -246,7 +246,7 @@ mod tests {
     }
 
     /// A link of 1.6 Mbit/s delivers 20 packets of 1000 bytes per 100 ms. Slow start sends 40 packets, and half of them
-    /// are lost. By RFC 5348, Sec. 6.3.1, the rate is then what came through, within 5 %.
+    /// are lost. By RFC 5348, Sec. 6.3.1, the rate is then within 5 % of the receive rate.
     #[test]
     fn slow_start_doubles_the_rate_until_the_first_loss_sets_it_to_what_came_through() {
         let mut tfrc = started();
@@ -271,7 +271,8 @@ mod tests {
         assert!(rates[1..].iter().all(|bps| bps.abs_diff(1_600_000) <= 80_000), "{rates:?}");
     }
 
-    /// If this test fails, two reports that arrive together make the law ignore many losses.
+    /// The second report covers only 1 ms, so its receive rate is far above the allowed rate. If this test fails, this
+    /// receive rate makes the first loss interval much too long, and the law reacts too little to losses.
     #[test]
     fn what_was_received_faster_than_allowed_does_not_set_the_first_interval() {
         let mut tfrc = started();

@@ -248,7 +248,8 @@ mod tests {
     proptest! {
         /// Subramanya 2003, Eq. 1 and 5, with the symbols of [`TqLaw`]: for |k_v| < 1, disturbances of at most d and
         /// any first occupancy, the error after k intervals is at most `|k_v|^k |e(0)| + d / (1 - |k_v|)`. The
-        /// simulated occupancy follows Eq. 1, limited to the buffer's size, with the accumulation f of the estimator.
+        /// simulated occupancy follows Eq. 1 and is limited to the buffer's size. The accumulation f in Eq. 1 is that
+        /// of `TrafficAccumulation::printed`.
         #[test]
         fn the_error_is_bounded_under_bounded_disturbance(
             gain in -0.99f64..0.99,

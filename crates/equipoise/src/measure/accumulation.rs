@@ -1,6 +1,7 @@
 use crate::units::{Rate, Span};
 
-/// A session's packets at both ends of the network in one interval, and how many wait in the playout buffer.
+/// The rates of a session's packets at both ends of the network in one interval, and the number of packets in the
+/// playout buffer.
 ///
 /// As in Subramanya 2003, Fig. 1, packets enter the network at the ingress, which is the sender. They leave the network
 /// at the egress and wait there in the playout buffer until their playout.
@@ -14,7 +15,7 @@ pub struct PlayoutSummary {
     pub arrival: Rate,
     /// Rate at which the playout buffer delivered packets: `S_r`.
     pub service: Rate,
-    /// The session's packets in the playout buffer at the end of the interval: x.
+    /// Number of the session's packets in the playout buffer at the end of the interval: x.
     pub occupancy: u64,
 }
 
@@ -31,8 +32,8 @@ pub struct Traffic {
     pub service: f64,
     /// Packets in the playout buffer: x.
     pub occupancy: f64,
-    /// Mean delay from ingress to egress in the interval, in seconds; the two clocks need not be synchronised. `None`
-    /// if it is not known.
+    /// Mean delay from ingress to egress in the interval, in seconds; `None` if the delay is not known. The clocks at
+    /// the ingress and at the egress need not be synchronised.
     pub delay_s: Option<f64>,
 }
 
@@ -59,7 +60,7 @@ pub struct TrafficAccumulation(Queue);
 
 #[derive(Clone, Copy, Debug)]
 enum Queue {
-    /// The bottleneck's queue q is the number of packets that the last interval added.
+    /// q is the number of packets by which the bottleneck's queue grew in the last interval.
     Printed,
     /// The bottleneck's queue q is the number of all queued packets; `least_s` is the least delay so far, in seconds.
     Standing { least_s: f64 },
@@ -182,8 +183,8 @@ mod tests {
         gives(TrafficAccumulation::adaptive(), &cases);
     }
 
-    /// The bias that the adaptive estimator learns does not change if a negative occupancy was predicted and the buffer
-    /// is empty, or if an input is NaN.
+    /// There are two cases in which the adaptive estimator does not change the bias that it learned. In the first case,
+    /// a negative occupancy was predicted and the buffer is empty. In the second case, an input is NaN.
     #[test]
     fn an_empty_buffer_and_nonsense_teach_nothing() {
         let idle = Traffic { ingress: 50.0, arrival: 50.0, service: 125.0, occupancy: 0.0, ..GROWING };

@@ -43,7 +43,7 @@ pub enum Arrival {
     New(u64),
     /// The number was seen before, or is too old to decide.
     Duplicate,
-    /// The source restarted with this packet. The value is its extended number, which is in the next cycle.
+    /// The source restarted with this packet. The value is the packet's extended number, in the next cycle of numbers.
     Restarted(u64),
 }
 
@@ -64,9 +64,11 @@ impl SequenceTracker {
     /// How many recent numbers are remembered if packets arrive on several paths. One path may be seconds slower than
     /// the others: 16384 packets of 500 bytes are 6.5 s at 10 Mbit/s.
     pub const PATHS_WINDOW: u64 = 1 << 14;
-    /// If the number jumps ahead by less than this, the missing numbers always count as loss (RFC 3550, App. A.1).
+    /// If the sequence number increases by less than this, the missing numbers always count as loss (RFC 3550, App.
+    /// A.1).
     const MAX_DROPOUT: u64 = 3000;
-    /// Minimum time per packet of any source: 10 Gbit/s with packets of 1250 bytes. Our choice.
+    /// Minimum time between two packets. Our choice: no source is assumed to send faster than 10 Gbit/s with packets of
+    /// 1250 bytes.
     const LEAST_GAP: Span = Span::from_micros(1);
 
     /// Creates a tracker for a stream whose first packet carries `first` and left at `sent`.
@@ -80,7 +82,7 @@ impl SequenceTracker {
     }
 
     fn with((window, copies): (u64, u64), first: u16, sent: Instant<SenderClock>) -> Self {
-        // Counting starts in cycle 1, so that packets before the first packet also have numbers.
+        // The first packet is in cycle 1, so that older packets that arrive later have extended numbers of at least 0.
         let base = u64::from(first) + (1 << 16);
         let seen = vec![0; window as usize / 64];
         let mut tracker =
@@ -237,7 +239,8 @@ mod tests {
         });
     }
 
-    /// One path is four seconds slower than the other, so its packets arrive with numbers far below the highest.
+    /// One path is four seconds slower than the other path. When a packet of the slower path arrives, its number is far
+    /// below the highest number.
     #[test]
     fn on_several_paths_what_is_far_behind_is_late() {
         let mut tracker = SequenceTracker::of_paths(5000, Instant::ZERO + MILLI * 5000);

@@ -132,8 +132,8 @@ impl<C> Pacer<C> {
         self.rest();
     }
 
-    /// Until `rested`, there was nothing to send. If the next packet is due before `rested`, moves its due time to
-    /// `rested`, and forgets the lost time.
+    /// If the next packet is due before `rested`, moves its due time to `rested`, and sets the lost time to zero. The
+    /// reason is that there was nothing to send until `rested`.
     fn rest(&mut self) {
         if let (Some(rested), Some(next)) = (self.rested, &mut self.next)
             && next.0 < rested
@@ -242,8 +242,9 @@ mod tests {
         assert_eq!(pacer.poll(At::ZERO), Readiness::Never);
     }
 
-    /// The first gap would be 80 ms, but the rate rises at 20 ms and gaps are 1 ms from then on. If the test fails, the
-    /// pacer overshoots after each rise of the rate.
+    /// At the first rate, a gap is 80 ms. The rate rises, and gaps are 1 ms. The next packet leaves 20 ms after the
+    /// first packet. If the test fails, the pacer sends too fast after each rise of the rate, to make up for the long
+    /// gap.
     #[test]
     fn a_rate_that_rises_is_no_stall_to_make_up_for() {
         let mut pacer = Pacer::new(Rate::from_bps(100_000));
@@ -252,8 +253,8 @@ mod tests {
         let raised = At::ZERO + Span::from_millis(20);
         assert_eq!(pacer.on_departure(raised, PACKET), Some(Span::from_millis(19)));
         assert_eq!(run(&mut pacer, raised, 5), raised + Span::from_millis(5));
-        // After a change of the rate, the tolerance of 400 µs does not apply. At 80 Mbit/s, 300 µs are three gaps, so a
-        // new schedule starts.
+        // The packet is 300 µs late, which is three gaps at 80 Mbit/s. After a change of the rate, the tolerance of 400
+        // µs does not apply. Therefore a new schedule starts with this packet.
         pacer.set_rate(Rate::from_bps(80_000_000));
         let raised = raised + Span::from_micros(5400);
         assert_eq!(pacer.on_departure(raised, PACKET), Some(Span::from_micros(300)));

@@ -216,8 +216,9 @@ fn play_out(to: SocketAddr, local: Option<SocketAddr>) -> Result<UdpSocket, Real
 
 /// Returns the local address of a socket that sends to a program at `to`. `wanted` is the address of `--rtcp`.
 ///
-/// For a port without an address, `wanted` is an IPv4 loopback address. A loopback address that cannot reach `to` is
-/// replaced by the unspecified address with the same port. If `wanted` is `None`, any free port is used.
+/// If `--rtcp` has only a port, `wanted` contains an IPv4 loopback address. If `wanted` contains a loopback address
+/// that cannot reach `to`, the unspecified address with the same port is returned instead. If `wanted` is `None`, any
+/// free port is used.
 fn local_for(to: SocketAddr, wanted: Option<SocketAddr>) -> SocketAddr {
     let any: IpAddr = if to.is_ipv6() { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
     let leads_there =

@@ -226,7 +226,7 @@ impl Watch {
         }
     }
 
-    /// Prints and writes the intervals that have ended by `now`.
+    /// Prints the intervals that have ended by `now`. Also sends them to the JSON output and the views.
     pub(super) fn tell(&mut self, now: Time) {
         let all = self.live.iter_mut();
         let closed: Vec<_> =

@@ -75,8 +75,8 @@ pub(crate) struct ReceiveEnd {
     /// Number of received packets with the ECN mark that a queue sets on congestion.
     pub(crate) packets_marked: u64,
     pub(crate) bytes_received: u64,
-    /// Number of lost packets: sequence numbers that never arrived, between the lowest and the highest one that
-    /// arrived.
+    /// Number of lost packets. These are the sequence numbers between the lowest and the highest received sequence
+    /// number that were never received.
     pub(crate) packets_lost: u64,
     /// Number of packets whose payload could not be delivered.
     pub(crate) payload_missing: u64,
@@ -156,7 +156,8 @@ pub(crate) struct ReceiveTally {
 }
 
 impl ReceiveTally {
-    /// Handles an event of one of the session's paths. The event also counts for the session.
+    /// Handles an event of one of the session's paths. Every event counts for the session. The arrival of a media
+    /// packet also counts for the path, unless statistics of [`PATHS`] other paths are kept already.
     pub(crate) fn on_path_event(&mut self, path: PathId, event: &Event) {
         let has_room = self.end.packets_by_path.len() < PATHS || self.end.packets_by_path.contains_key(&path.0);
         if let (Event::MediaReceived { delay, size, .. }, true) = (event, has_room) {

@@ -138,7 +138,8 @@ fn listen(listener: &TcpListener, served: &Served) {
     }
 }
 
-/// One of a limited number of connections. Dropping this value frees the connection for another client.
+/// A slot for a connection. The number of slots is limited. When this value is dropped, the slot is free for another
+/// client.
 struct Place(Arc<AtomicUsize>);
 
 impl Place {

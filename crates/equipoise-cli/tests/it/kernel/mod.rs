@@ -263,7 +263,8 @@ fn a_connection_fills_the_link_and_not_the_queue_and_a_second_one_finds_its_plac
     sleep(Duration::from_secs(8));
     let alone = status();
     sleep(Duration::from_secs(3));
-    // The BPF program is unloaded while connections use it. The kernel keeps it for these connections.
+    // The congestion control is unregistered while connections use it. The kernel keeps the BPF program for these
+    // connections.
     child.kill();
     goes();
     sleep(Duration::from_secs(16));

@@ -136,8 +136,8 @@ impl Axis {
         /// fractions of a length stay above zero.
         const LARGEST: f64 = 1e300;
         const SHORTEST: f64 = 1e-300;
-        /// Shortest length of an axis, relative to the magnitude of its limits, so that the labels of ticks stay
-        /// different.
+        /// Minimum length of an axis, as a share of the magnitude of `min`. On a shorter axis, the labels of two ticks
+        /// could be equal.
         const SHORTEST_SHARE: f64 = 1e-6;
         let min = if min.is_finite() { min.clamp(-LARGEST, LARGEST) } else { 0.0 };
         let length = if max.is_finite() && max > min { max.min(LARGEST) - min } else { 1.0 };

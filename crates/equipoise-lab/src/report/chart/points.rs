@@ -6,8 +6,8 @@ use super::{Axis, Chart, Shape};
 /// Maximum number of points that all lines of a chart together keep, if there are at most 20 lines. If there are more
 /// lines, each line keeps at most 200 points.
 const MOST_POINTS: usize = 4000;
-/// Points that a line keeps per column: the first, the smallest, the largest and the last point. Columns are equal
-/// parts of the horizontal axis.
+/// Points that a line keeps per column: the first and the last point, and the points with the smallest and the largest
+/// value. Columns are equal parts of the horizontal axis.
 const PER_COLUMN: usize = 4;
 /// Minimum and maximum number of columns.
 const COLUMNS: [usize; 2] = [50, 500];

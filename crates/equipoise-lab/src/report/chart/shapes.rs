@@ -117,7 +117,8 @@ fn places(digits: &Digits<'_>, points: impl Iterator<Item = (f64, f64)>) -> Vec<
     points.map(|(x, y)| format!("{} {}", digits.x(x), digits.y(y))).collect()
 }
 
-/// Returns the corners of steps. Each value applies until the next point, even if the next point was not measured.
+/// Returns the corners of a step curve through `points`. Each y value applies until the x value of the next point, even
+/// if the y value of the next point was not measured.
 fn corners(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let mut corners = points.get(..1).unwrap_or_default().to_vec();
     corners.extend(points.windows(2).flat_map(|pair| [(pair[1].0, pair[0].1), pair[1]]));
@@ -192,7 +193,7 @@ fn titled(words: &str, drawing: &str) -> String {
     format!("<g class=\"titled\"><title>{}</title>{drawing}</g>", escape(words))
 }
 
-/// Returns the coordinates `x` and `y` of a point, each with its interval, as text.
+/// Returns the coordinates `x` and `y` of a point, each with its confidence interval, as text.
 fn estimate_words(chart: &Chart, x: [f64; 3], y: [f64; 3]) -> String {
     let one = |axis: &Axis, values: [f64; 3]| {
         let [low, value, high] = values.map(|value| if axis.is_logarithmic { 10f64.powf(value) } else { value });

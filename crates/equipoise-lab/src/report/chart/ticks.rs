@@ -97,8 +97,8 @@ mod tests {
     }
 
     proptest! {
-        /// If this test fails, for some limits an axis has too few or too many ticks, unequal distances between ticks,
-        /// ticks outside the axis, or labels that are equal or differ in format.
+        /// If this test fails, some axis has too few or too many ticks, unequal distances between ticks, ticks outside
+        /// the axis, two equal labels, or a label that is too long or is not a number.
         #[test]
         fn ticks_are_few_even_and_within_the_axis(min in ANY, max in ANY, near in -1e-7..1e-5f64, fewest in 1u8..5) {
             for axis in [Axis::new("", min, max), Axis::new("", min, min + min.abs() * near)] {

@@ -19,7 +19,7 @@ impl Check<'_> {
         Ok(Path { name: raw.name.get_ref().clone(), links: self.chain(("links", &raw.name), &raw.links, links)?, down })
     }
 
-    /// Checks outages, which are time spans in order of time that do not overlap.
+    /// Checks a list of outages. The outages must be in order of time and must not overlap.
     pub(super) fn outages(&self, raw: &[RawOutage], duration: Span) -> Result<Vec<Outage>, ScenarioError> {
         let mut outages: Vec<Outage> = Vec::new();
         for outage in raw {

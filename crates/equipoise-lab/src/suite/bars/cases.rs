@@ -83,8 +83,8 @@ const MEDIA_BPS: f64 = 1.5e6;
 /// frames, because a single frame does not determine a rate.
 const WINDOW_S: f64 = 0.5;
 /// Length of the windows in which a rate must be reached in the case `start`, in seconds. The pass criteria (bars) of
-/// this case allow 1 s plus ten round trips until the rate is reached. Ten round trips take at least 0.2 s, and the
-/// window is not longer than this time.
+/// this case allow 1 s plus ten round trips until the rate is reached. The window must not be longer than ten round
+/// trips, which take at least 0.2 s.
 const START_WINDOW_S: f64 = 0.2;
 
 /// Returns all cases.

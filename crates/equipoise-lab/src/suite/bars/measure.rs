@@ -1,5 +1,4 @@
-//! Computes the measures to which bars (pass criteria) apply, from the media packets and the results of a run. Only the
-//! time ranges of [`Measure::ByPhase`] depend on phases.
+//! Computes the measures to which bars (pass criteria) apply, from the media packets and the results of a run.
 
 use equipoise::units::Span;
 use equipoise_session::Event;
@@ -55,8 +54,8 @@ pub(super) enum Measure {
     Frames,
 }
 
-/// Time at the start of each phase in which the share of the capacity is not yet measured, so that the control law can
-/// adapt to the new capacity, in seconds.
+/// Length of the settling time at the start of each phase, in seconds. In this time, the control law adapts to the new
+/// capacity, and the share of the capacity is not measured.
 pub(super) const SETTLING_S: f64 = 3.0;
 /// Minimum length of a phase after its settling time, in seconds. In shorter phases, no share of the capacity is
 /// computed.
@@ -119,7 +118,7 @@ impl Packets {
         &mut self.flows[number]
     }
 
-    /// Removes the packets of background traffic, which are not media.
+    /// Removes the packets of all flows without a controller, such as background traffic.
     pub(super) fn keep_media(&mut self, run: &Run) {
         let is_media = |number: usize| run.flows.get(number).is_some_and(|flow| flow.controller.is_some());
         let others = self.flows.iter_mut().enumerate().filter(|(number, _)| !is_media(*number));

@@ -158,8 +158,8 @@ impl Path {
     }
 }
 
-/// Minimum rate of the video without packet headers, in kbit/s. Including the headers of 30 packets per second, it is
-/// below the control law's minimum rate.
+/// Minimum rate of the video without packet headers, in kbit/s. This rate plus the rate of the headers of 30 packets
+/// per second is below the control law's minimum rate.
 const VIDEO_MIN: u64 = 30;
 
 #[cfg(test)]

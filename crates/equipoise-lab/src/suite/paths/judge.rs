@@ -11,7 +11,8 @@ use super::watch::{BIN, Watch, Watched, bins};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Fault {
-    /// A control law chose a rate above its maximum, or a rate below its minimum that no safety mechanism required.
+    /// A control law chose a rate above its maximum, or a rate below its minimum although no safety mechanism required
+    /// the lower rate.
     OutsideLimits {
         /// The name of the flow.
         flow: String,
@@ -32,8 +33,7 @@ pub enum Fault {
         at_s: f64,
         /// Rate at which the flow sent in the window with the largest overload, in bit/s.
         sent_bps: f64,
-        /// The flow's delivered rate in bit/s, in the window of 2 s in which its sent rate exceeded its delivered rate
-        /// most.
+        /// The flow's delivered rate in the window with the largest overload, in bit/s.
         delivered_bps: f64,
     },
     /// For at least 5 s, the minimum queueing delay over the preceding 5 s was above the target.

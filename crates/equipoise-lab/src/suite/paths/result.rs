@@ -29,7 +29,7 @@ pub struct PathsResult {
     pub runs: Vec<PathRun>,
 }
 
-/// The result of a run over the random path of a seed.
+/// The result of one run over a random path.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PathRun {
     /// The seed of the path and of the run.
@@ -56,7 +56,7 @@ pub struct PathRun {
     pub late_utilisation: f64,
     /// 95th percentile of the queueing delays of media, in seconds.
     pub queueing_p95_s: Option<f64>,
-    /// The target queueing delay at the end of the run, in seconds. A standing queue is above the target.
+    /// The target queueing delay at the end of the run, in seconds.
     pub target_s: f64,
     /// The faults of the run; empty if the run is good.
     pub faults: Vec<Fault>,

@@ -25,7 +25,7 @@ pub(super) struct Watch {
 pub(super) struct Watched {
     /// Bytes sent in each bin.
     pub(super) sent: Vec<u64>,
-    /// Bytes that arrived, counted in the bin of their arrival time minus the one-way propagation delay.
+    /// Bytes that arrived in each bin. The one-way propagation delay is subtracted from their arrival times.
     pub(super) delivered: Vec<u64>,
     /// The first rate that the control law chose outside its limits.
     pub(super) outside: Option<Outside>,

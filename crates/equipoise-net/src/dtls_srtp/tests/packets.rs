@@ -12,8 +12,8 @@ fn srtp() -> [Srtp; 2] {
     [Role::Client, Role::Server].map(|role| Srtp::new(Keys::of(1), role))
 }
 
-/// If this test fails, a restarted encoder or a repeated packet uses a sequence number twice. This reveals the contents
-/// and, with AES-GCM, the authentication key.
+/// If this test fails, a restarted encoder or a repeated packet uses a sequence number twice. A repeated number
+/// reveals the contents of the packets and, with AES-GCM, the authentication key.
 #[test]
 fn a_number_is_protected_once() {
     let [mut sender, mut receiver] = srtp();

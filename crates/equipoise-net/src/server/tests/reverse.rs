@@ -37,7 +37,7 @@ fn key() -> Key {
 }
 
 /// A server that may send media at `limit` Mbit/s in total. Every attempt to send fails, as if the kernel had refused
-/// the datagram. The tests record these datagrams and deliver them.
+/// the datagram. The tests record each refused datagram and deliver it themselves.
 fn state(key: Option<Key>, limit: u64) -> State<Nobody> {
     let mut socket = Socket::bind((Ipv4Addr::LOCALHOST, 0).into(), &Clock::new()).expect("a socket");
     socket.kernel_says = Some(Errno::EPERM);
@@ -250,8 +250,8 @@ fn a_goodbye_of_either_end_ends_a_session_that_the_server_sends_in() {
     assert!(peer.receiver.wake().is_none(), "it has heard the goodbye");
 }
 
-/// If this test fails, a sender can turn its session into one in which the server sends media. The second request comes
-/// from the same address, with the same key and the same certificate, so nothing but the direction is wrong.
+/// If this test fails, a sender can turn its session into a session in which the server sends media. The sender's
+/// second request has the address, the key and the certificate of the first request. Only the direction differs.
 #[test]
 fn a_session_keeps_its_direction() {
     for key in [Some(key()), None] {

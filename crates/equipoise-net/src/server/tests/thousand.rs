@@ -52,8 +52,8 @@ struct Crowd {
 }
 
 impl Crowd {
-    /// Opens a session. Returns the SSRCs of the sender and of the server's packets, and the encryption; or the reason
-    /// if the server refuses.
+    /// Opens a session. Returns the sender's SSRC, the SSRC of the server's packets, and the encryption. If the server
+    /// refuses, returns the reason.
     fn open(&mut self, ssrc: u32) -> Result<(u32, u32, Protection), Refusal> {
         let asked = Asked {
             key: Some(self.key.clone()),
@@ -78,8 +78,8 @@ impl Crowd {
                         self.socket.send(&message).expect("sent");
                     }
                     let mut protection = Protection::new(&keys.expect("it has a key"), Role::Client);
-                    // A packet is sent now. Otherwise the server could end this session (after 5 s) before the last
-                    // session is open.
+                    // Send a packet now. The server ends a session if its first packet does not arrive within 5 s, and
+                    // opening all sessions may take longer.
                     let packet = [&[0x80, 96, 0, 0, 0, 0, 0, 0][..], &ssrc.to_be_bytes()].concat();
                     assert!(protection.protect(&packet, &mut self.wire));
                     self.socket.send(&self.wire).expect("sent");

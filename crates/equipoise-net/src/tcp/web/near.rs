@@ -162,7 +162,7 @@ impl Connection {
                 Err(source) => return Err(failed("send to")(source)),
             }
         }
-        // The receiver sends no data. It only closes the connection when it has received all data.
+        // The receiver sends no data. When the receiver has received all data, it closes the connection.
         match self.socket.read(&mut [0]) {
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => Ok(true),
             Ok(1..) => Ok(true),

@@ -15,8 +15,8 @@ const MOST_LINE: usize = 100;
 /// Length of the file's header in bytes: start time in seconds and microseconds, source address and port, two bytes of
 /// padding.
 const HEADER: usize = 16;
-/// Length of the header of an entry in bytes: length of the entry, length of the packet, milliseconds since the start
-/// time.
+/// Length of the header of an entry, in bytes. The header contains the length of the entry, the length of the packet,
+/// and the time since the start time in milliseconds.
 const ENTRY: usize = 8;
 /// Length of the IP and UDP headers in bytes. The file does not contain these headers.
 const IPV4_UDP: u32 = 28;

@@ -52,8 +52,8 @@ pub struct RtpAnalysis {
     pub skipped: BTreeMap<String, u64>,
     /// Why reading ended before the end of the file; `null` if reading reached the end of the file.
     pub ended: Option<String>,
-    /// The streams, in the order of their first packets. If several interfaces captured a stream, each has its own
-    /// entry.
+    /// The streams, in the order of their first packets. A stream that several interfaces captured has one entry for
+    /// each interface.
     pub streams: Vec<RtpStream>,
     /// Round-trip times that were computed from RTCP reports, by sender and reporter.
     pub round_trips: Vec<RoundTrip>,

@@ -33,7 +33,7 @@ pub struct RtpStream {
     pub reordered: u64,
     /// Number of expected packets, computed from the first and the highest sequence number (RFC 3550, App. A.3).
     pub expected: u64,
-    /// Number of expected minus received packets; negative if there are more duplicates than losses.
+    /// Number of expected packets minus number of received packets; negative if there are more duplicates than losses.
     pub lost: i64,
     /// Lost packets as a share of the expected packets.
     pub lost_share: f64,
@@ -98,8 +98,8 @@ pub struct Second {
 /// Number of recent packets whose capture times are kept, to measure delays between interfaces and to detect
 /// duplicates.
 const REMEMBERED: usize = 8192;
-/// Maximum number of entries (seconds and delays) that are kept for all streams together. With this number of
-/// entries, the analysis and its output need about 250 MB.
+/// Maximum number of entries that are kept for all streams together. An entry is the counters of one second, or one
+/// delay. With this number of entries, the analysis and its output need about 250 MB.
 const MOST_KEPT: usize = 1_000_000;
 
 /// The number of entries (seconds and delays) that can still be kept.

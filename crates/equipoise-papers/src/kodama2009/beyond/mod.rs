@@ -1,5 +1,5 @@
-//! Experiments beyond the thesis, with control laws other than Symbiosis: with noise awareness, with self-induced
-//! oscillation, in the thesis's scenarios, and in competition with Symbiosis.
+//! Experiments beyond the thesis: control laws other than Symbiosis run in the thesis's scenarios, with noise awareness
+//! and self-induced oscillation, and in competition with Symbiosis.
 
 mod join;
 mod laws;

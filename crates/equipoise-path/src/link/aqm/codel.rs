@@ -68,7 +68,7 @@ impl<C> Law<C> {
         }
     }
 
-    /// Returns when the next drop is due if the previous drop was due at the time `at` (`control_law`).
+    /// Returns when the next drop is due if the previous drop was due at the time `at` (`control_law` in RFC 8289).
     fn after(&self, at: Instant<C>) -> Instant<C> {
         let gap = self.codel.interval.as_nanos() as f64 / libm::sqrt(f64::from(self.count.max(1)));
         at + Span::from_nanos(gap as i64)

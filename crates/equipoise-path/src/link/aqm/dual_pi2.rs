@@ -111,8 +111,9 @@ pub(super) struct DualQueue<C, P> {
     law: Law,
     recurrences: [Recurrence; 2],
     next_update: Instant<C>,
-    /// While both queues have packets: the bytes that have left the low-latency queue, minus 15 times the bytes that
-    /// have left the classic queue. Dropped packets count as well. If this is above zero, the classic queue sends next.
+    /// Bytes that have left the low-latency queue, minus 15 times the bytes that have left the classic queue. Dropped
+    /// packets count as well. If a packet is taken while one of the queues is empty, the count restarts at zero. If the
+    /// value is above zero, the classic queue sends next.
     credit: i64,
 }
 

@@ -139,6 +139,7 @@ trait Aqm<C, P: Queued> {
     fn take(&mut self, now: Instant<C>, told: &mut impl Told<P>) -> Option<Waiting<C, P>>;
     /// Number of queued packets.
     fn len(&self) -> usize;
-    /// Total waiting time of all packets until `now`, in nanoseconds.
+    /// Sum of the waiting times of all packets that have left the queue or are still in the queue, in nanoseconds. For
+    /// a packet in the queue, the waiting time until `now` counts.
     fn waited_ns(&self, now: Instant<C>) -> u64;
 }

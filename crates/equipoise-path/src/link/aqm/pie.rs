@@ -16,7 +16,7 @@ pub struct Pie {
     pub target: Span,
     /// Time between two updates of the probability (`T_UPDATE`).
     pub update: Span,
-    /// How long PIE drops nothing after a time without congestion, so that a burst of packets passes (`MAX_BURST`).
+    /// When congestion begins, PIE drops nothing for this time, so that a burst of packets passes (`MAX_BURST`).
     pub burst: Span,
 }
 

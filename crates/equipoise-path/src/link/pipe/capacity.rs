@@ -67,7 +67,8 @@ impl Capacity {
     }
 }
 
-/// The number of bits that are sent at `rate` from `from` to `to`, both since the origin.
+/// The number of bits that are sent at `rate` from `from` to `to`. Both times are measured from the start of the
+/// schedule.
 fn bits(rate: &Schedule<Rate>, from: Span, to: Span) -> f64 {
     let (mut bits, mut at) = (0.0, from);
     while at < to {

@@ -136,8 +136,8 @@ impl<C, P: Clone + Queued> Pipe<C, P> {
         self.under_way.enter(at, parcel);
     }
 
-    /// The time of the next event on the path, a departure or the start of a service; `None` if no packet is queued or
-    /// in flight.
+    /// The time of the next event on the path: a packet leaves the path, or the bottleneck begins to send a packet.
+    /// `None` if no packet is queued or in flight.
     pub fn next(&self) -> Option<Instant<C>> {
         match (self.under_way.next(), self.bottleneck.next()) {
             (Some(arrival), Some(service)) => Some(arrival.min(service)),
@@ -186,8 +186,8 @@ impl<C, P: Clone + Queued> Pipe<C, P> {
 
     /// Returns a lost or dropped packet, so that the caller can reuse its memory.
     ///
-    /// The path stores lost and dropped packets until this call. After every entry and departure, call it until it
-    /// returns `None`, so that the list stays short.
+    /// The path stores lost and dropped packets until this call. Call this function after every entry and departure
+    /// until it returns `None`, so that the list of stored packets stays short.
     pub fn discarded(&mut self) -> Option<P> {
         self.discarded.pop()
     }

@@ -78,7 +78,8 @@ fn a_packet_comes_no_sooner_behind_another_than_the_bottleneck_takes_for_that_on
 fn a_policer_drops_what_exceeds_its_rate_and_delays_nobody() {
     let bucket = TokenBucket { rate: Rate::from_bps(4_000_000), burst: Size::from_bytes(10_000) };
     let config = PipeConfig { policer: Some(bucket), ..PipeConfig::default() };
-    // The source sends 8 Mbit/s for a second. First the burst passes the policer, then every second packet.
+    // The source sends 8 Mbit/s for a second. All packets pass the policer until the bucket is empty. After that, every
+    // second packet passes.
     let (out, pipe) = run(config, 1000, 1000, 1);
     assert!(out.iter().all(|(number, at)| u64::from(*number) * 1000 == *at));
     let stats = pipe.stats(us(1_000_000));

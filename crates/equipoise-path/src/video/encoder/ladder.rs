@@ -133,9 +133,9 @@ impl Ladder {
         }
     }
 
-    /// The size of frame `index` at a rate. The size is interpolated between the two neighbouring rates of the traces.
-    /// Below the lowest or above the highest rate, it is scaled in proportion to the rate (RFC 8593, Sec. 6.2.1, cases
-    /// a to c).
+    /// The size of frame `index` at a rate. The size is interpolated between the sizes at the two neighbouring rates of
+    /// the traces. Below the lowest rate, the size at the lowest rate is scaled in proportion to the rate. Above the
+    /// highest rate, the size at the highest rate is scaled (RFC 8593, Sec. 6.2.1, cases a to c).
     pub(super) fn size(&self, index: usize, rate: Rate) -> Size {
         let above = self.rates.partition_point(|it| *it <= rate);
         let bytes = match (above.checked_sub(1), above) {

@@ -24,7 +24,7 @@ impl Sender {
             match packet {
                 RtcpPacket::Subflows(reports) => {
                     for (number, packet) in reports.packets() {
-                        // A report about one path also counts if it arrived on another path.
+                        // A report about one path counts even if it arrived on another path.
                         if let Err(reason) = self.on_subflow(now, PathId(number), &packet) {
                             self.outbox.ignore(reason);
                         }

@@ -183,7 +183,7 @@ impl Bench {
         length
     }
 
-    /// Queues `stream` in parts, as the sender accepts it, and ends the session when all of it has been sent. Then
+    /// Queues `stream` in parts that the sender accepts. When the whole stream has been sent, ends the session. Then
     /// waits for the datagrams in flight. Returns the delivered payload.
     pub(super) fn carry(&mut self, stream: &[u8], twice: bool) -> Vec<u8> {
         let mut fed = 0;

@@ -141,8 +141,8 @@ fn each_path_is_filled_by_its_own_law_whatever_its_capacity_and_its_delay() {
         bench.run_until(40_000);
         let both = [0, 1].map(|path| arrived(&bench, path, [20, 40], TWO[usize::from(path)].millis));
         let all = both[0].0 + both[1].0;
-        // For the measured values, see the book in `docs`. The laws other than `equipoise` behave as in a session over
-        // one path.
+        // The bounds leave room around the measured values, which are in the book (`docs`). The other laws have lower
+        // rates or longer queues than `equipoise`, as in a session over one path.
         let (least, longest) = if name == "equipoise" { (9.0, 25.0) } else { (7.0, 120.0) };
         assert!(all > least && both.iter().all(|(_, queued)| *queued < longest), "{name}: {both:?}");
         assert!(both[0].0 > 4.0 && both[1].0 > 2.5, "{name}: each path by its capacity: {both:?}");
@@ -158,7 +158,8 @@ fn a_total_that_is_bounded_goes_to_the_shorter_path_as_far_as_its_law_allows() {
     let totals = decided(&bench, None, [0, 40]);
     assert!(totals.iter().all(|total| *total <= 7_000_000) && totals.iter().filter(|it| **it > 6_900_000).count() > 20);
     let both = [0, 1].map(|path| arrived(&bench, path, [20, 40], TWO[usize::from(path)].millis));
-    // Path 0 has 6 Mbit/s. A scheduler that ignores the laws' maximum rates would assign 6.8 Mbit/s to it.
+    // Path 0 has 6 Mbit/s. A scheduler that ignores the laws' maximum rates would assign 6.8 Mbit/s to path 0, so its
+    // queue would grow.
     assert!(both[0].0 > 4.5 && both[1].0 > 0.5, "{both:?}");
     assert!(both.iter().all(|(_, queued)| *queued < 25.0), "{both:?}");
     assert!((6.6..7.1).contains(&(both[0].0 + both[1].0)), "{both:?}");

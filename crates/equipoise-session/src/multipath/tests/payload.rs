@@ -170,7 +170,8 @@ proptest! {
         let first = u64::from(numbers.first().copied().unwrap_or(0));
         let last = u64::from(numbers.last().copied().unwrap_or(0));
         let whole = if numbers.is_empty() { 0 } else { last - first + 1 };
-        // Packets that were queued for too long were never sent, and have no number in the session.
+        // Packets that were queued for too long were never sent. They have no number in the session, so they do not
+        // count as missing.
         let expired = bench.events.iter().map(|(_, _, event)| if let Event::PayloadExpired { packets } = event { *packets } else { 0 });
         let told = numbers.len() as u64 + bench.missing;
         prop_assert!(told <= whole && told + expired.sum::<u64>() >= whole, "{} of {}", told, whole);

@@ -79,7 +79,7 @@ impl Sender {
                 other => match ArrivalFeedback::of(&other) {
                     Some(Ok(feedback)) => self.on_feedback(now, feedback),
                     Some(Err(_)) => Err(DropReason::Malformed),
-                    // This may be a request. Other packets, such as source descriptions, have no effect.
+                    // The packet may be a request. All other packets, such as source descriptions, have no effect.
                     None => self.on_request(now, &other),
                 },
             };
@@ -155,8 +155,8 @@ impl Sender {
     /// Applies the summary of an interval.
     fn on_interval(&mut self, now: Instant<SenderClock>, summary: IntervalSummary, proof: Proof) {
         if !self.exchange.receiver_cuts() {
-            // The next interval contains only packets sent from now on, so the receiver need not estimate when the rate
-            // took effect.
+            // The receiver does not estimate which packets were sent at the new rate. Therefore the sender restricts
+            // the next interval to packets that are sent from now on.
             self.exchange.begin(now);
         }
         self.governor.on_interval(now, summary, proof);

@@ -255,7 +255,8 @@ impl StreamWriter<'_> {
     ) -> Result<usize, FeedbackError> {
         let start = self.out.len();
         let have = self.end.saturating_sub(start);
-        // Metric blocks have 16 bits and are padded to 32-bit words, so the room is counted in pairs.
+        // A metric block has 16 bits, and the metric blocks together are padded to 32-bit words. Therefore `room` is an
+        // even number of metric blocks.
         let room = (have.saturating_sub(BLOCK_HEAD) / 4).saturating_mul(2);
         if room == 0 {
             return Err(FeedbackError::NoRoom { need: BLOCK_HEAD + 4, have });

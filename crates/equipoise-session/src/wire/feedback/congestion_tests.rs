@@ -43,8 +43,8 @@ fn parsed(datagram: &[u8]) -> Result<CongestionFeedback<'_>, WireError> {
     }
 }
 
-/// The format is that of RFC 8888, Fig. 1, with the examples of Sec. 3.1: an offset of 512 is half a second, an offset
-/// above 8189/1024 s is encoded as 0x1FFE, and an arrival after the report as 0x1FFF.
+/// The format is that of RFC 8888, Fig. 1, with the examples of Sec. 3.1. An offset of 512 is half a second. An offset
+/// above 8189/1024 s is encoded as 0x1FFE. An arrival after the report is encoded as 0x1FFF.
 #[test]
 fn the_fields_of_the_rfc() {
     let ago = |nanos: i64| ArrivalTime::At(NOW - Span::from_nanos(nanos));

@@ -98,7 +98,7 @@ impl<'a> TransportFeedback<'a> {
     /// differ from the receiver's clock by a constant.
     pub fn report(&self, near: Instant<ReceiverClock>) -> ArrivalReport<TransportPackets<'a>> {
         let units = tick(near) / TICKS_PER_REFERENCE;
-        // The difference of the two 24-bit values, with its sign extended to 32 bits.
+        // The difference of `reference` and `units` modulo 2²⁴, as a signed number from -2²³ to 2²³ - 1.
         let ahead = self.reference.wrapping_sub(units as i32).wrapping_shl(8) >> 8;
         let packets = TransportPackets {
             sequence: self.base,

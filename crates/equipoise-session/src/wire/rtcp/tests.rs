@@ -137,7 +137,7 @@ fn half_a_datagram_is_none() {
     info().encode(&[block()], &[1; 8], &mut out);
     encode_cname(1, "name", &mut out);
     for end in 0..out.len() {
-        // A truncated datagram is valid only if it ends between the two packets.
+        // The datagram has two packets. A truncated datagram is valid only if it ends after the first packet.
         assert_eq!(parse_compound(&out[..end]).is_ok(), end == 60, "{end}");
     }
 }

@@ -6,7 +6,7 @@ use equipoise::control::{Allowance, Controller, Ecn, Fate, Feedback, Needs, Sent
 use super::*;
 use crate::tcp::{Supply, TcpError};
 
-/// A recorded call of a function of a controller. `size` is in bytes, `in_flight` in full packets.
+/// A recorded call of a controller's function. `size` is in bytes, and `in_flight` is in full packets.
 #[derive(Clone, Debug, PartialEq)]
 enum News {
     Sent { number: u64, size: u64, in_flight: u64 },

@@ -57,7 +57,7 @@ impl Path {
         }
     }
 
-    /// A random number below `bound`, from the seed of the path (Steele 2014).
+    /// A random number below `bound`, computed by SplitMix64 (Steele 2014) from the seed of the path.
     fn draw(&mut self, bound: u64) -> u64 {
         self.draws = self.draws.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut drawn = self.draws;
@@ -103,8 +103,8 @@ impl Path {
         }
     }
 
-    /// Number of different unacknowledged data segments on the path. Second copies do not count, because a sender in a
-    /// recovery does not count the retransmissions of the previous recovery (RFC 6675, Sec. 5, step 4.3).
+    /// Number of different unacknowledged data segments on the path. Several copies of a segment count once, because a
+    /// sender in a recovery does not count the retransmissions of the previous recovery (RFC 6675, Sec. 5, step 4.3).
     fn data_under_way(&self) -> u64 {
         let first = self.sender.stats().acknowledged;
         let number = |(_, segment): &(bool, Segment)| match segment {

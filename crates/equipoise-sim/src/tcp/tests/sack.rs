@@ -91,7 +91,7 @@ fn a_lost_retransmission_takes_a_timeout_that_spares_what_has_come() {
     talk.sack(0, &[(1, 2)]).sack(0, &[(1, 3)]).is_quiet().sack(0, &[(1, 4)]).sends([0, 5]);
     talk.sack(0, &[(5, 6), (1, 4)]).sends([4]);
     talk.after(100).sack(0, &[(1, 6)]).is_quiet();
-    // The timer was restarted at the first retransmission, so it expires 1 s after this time.
+    // The timer was restarted at the first retransmission, 100 ms ago. The timer expires 1 s after that retransmission.
     talk.after(899).is_quiet().after(1).sends([0]);
     assert_eq!(law.news(), [Told::Loss { in_flight: 6 }, Told::Timeout { in_flight: 6 }]);
     talk.after(100).ack(6).is_quiet();

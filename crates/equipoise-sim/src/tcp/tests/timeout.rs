@@ -65,7 +65,8 @@ fn the_timeout_follows_mean_and_variation_of_the_round_trips() {
 fn progress_puts_the_timer_off() {
     let mut talk = Talk::new(bulk(LossRecovery::NewReno), Fixed::new(3.0, 3.0));
     talk.sends(0..3).after(600).ack(1).sends([3]).after(600).ack(1).sends([4]).after(400);
-    // The measured round-trip time of 600 ms results in a timeout of 600 + 4 * 300 ms after the acknowledgement.
+    // The first acknowledgement gives a round-trip time of 600 ms. The timer expires 600 + 4 * 300 ms after this
+    // acknowledgement. The second acknowledgement is a duplicate and does not restart the timer.
     talk.is_quiet().after(799).is_quiet().after(1).sends([1]);
 }
 

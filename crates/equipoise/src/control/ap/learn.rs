@@ -7,8 +7,8 @@ pub enum Learning {
     /// A short probing phase at the start of the session determines the coefficient of response b. After that, b stays
     /// fixed.
     Probed,
-    /// A probing phase determines b, the coefficient of response, as with `Probed`. After that, small random changes of
-    /// the rate for the whole session keep the estimate of b up to date. Old responses are forgotten.
+    /// A probing phase determines b, the coefficient of response, as with `Probed`. After that, until the session ends,
+    /// small random changes of the rate keep the estimate of b up to date. Old responses are forgotten.
     Adapted,
 }
 

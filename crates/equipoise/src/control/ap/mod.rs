@@ -27,9 +27,9 @@
 //! interval with few samples, a short interval, or a high target is enough to cause this. [`Ap`] keeps the idea that
 //! the fluctuation predicts the response of the delay, and changes five things:
 //!
-//! 1. **The whole curve.** The headroom h (the free capacity) follows from the variance ([`md1::headroom_mbps`]), and
-//!    the mean delay is `1 / (2h)` plus a constant. The step follows this curve ([`curve_step_mbps`]). A step up takes
-//!    at most half of the headroom.
+//! 1. **The whole curve.** The headroom h (the free capacity) follows from the variance ([`md1::headroom_mbps`]). With
+//!    h in packets/s, the mean delay in s is `1 / (2h)` plus a constant. The step follows this curve
+//!    ([`curve_step_mbps`]). A step up takes at most half of the headroom.
 //! 2. **A filter.** Each report is weighted so that its noise, as measured from the reports, moves the rate by a given
 //!    share of the headroom. A report whose mean deviates from the expected mean by more than four standard deviations
 //!    is treated as a change of the path and accepted at once.
@@ -128,8 +128,8 @@ mod tests {
     }
 
     proptest! {
-        /// For small errors of the mean delay, the step along the delay curve equals the step along the tangent (Waki
-        /// 2013, Eq. 15).
+        /// For small errors of the mean delay, the step along the delay curve differs from the step along the tangent
+        /// (Waki 2013, Eq. 15) by at most 0.02 %.
         #[test]
         fn small_errors_give_the_printed_step(variance in 1e-8f64..1e-4, share in -1e-4f64..1e-4) {
             let headroom = md1::headroom_mbps(300.0, variance, PACKET);

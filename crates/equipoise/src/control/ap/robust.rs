@@ -211,7 +211,7 @@ impl Ap {
         let filtered = Path {
             last_s: mean_s,
             mean_s: path.mean_s + weight * surprise,
-            // An estimate that is too high only makes the step small, but an estimate that is too low makes it far too
+            // If the estimate is too high, the step is only small. If the estimate is too low, the step is far too
             // large. Therefore the estimate rises at once and falls slowly.
             variance_s2: variance_s2.max(path.variance_s2 + falling * (variance_s2 - path.variance_s2)),
             samples: samples / falling,
@@ -347,7 +347,8 @@ impl Ap {
         let (Some(round_trip), Some(least)) = (interval.round_trip, self.signs.least_round_trip()) else {
             return self.decide(rate, Reason::NoStatistics, None);
         };
-        // If the target includes the propagation delay, the queue may take the remaining part of the target.
+        // If the target is longer than the propagation delay, it counts as a target of the one-way delay, and the
+        // propagation delay is subtracted. Otherwise the target is that of the queueing delay.
         let way_s = least.as_secs_f64() / 2.0;
         let target_s = if self.target_s() > way_s { self.target_s() - way_s } else { self.target_s() };
         let queue_s = (round_trip - least).as_secs_f64();

@@ -12,9 +12,9 @@ pub(super) struct Signs {
     sent: f64,
     lost: f64,
     round_trip: Option<Span>,
-    /// `least` contains the minimum round-trip times of the current window and of the previous one, and `window_began`
-    /// is the start of the current window.
+    /// The minimum round-trip time of the current window, and the minimum round-trip time of the previous window.
     least: (Option<Span>, Option<Span>),
+    /// Start of the current window.
     window_began: Option<Instant<SenderClock>>,
 }
 
@@ -27,8 +27,8 @@ const LOSSY: f64 = 0.02;
 const LOSSY_ALONE: f64 = 0.1;
 /// A round-trip time that exceeds the minimum by more than this shows a queue.
 const QUEUE: Span = Span::from_millis(5);
-/// If fewer packets than this were lost, the path is not considered full: when few packets were sent, even one random
-/// loss is a large share.
+/// If fewer packets than this were lost, the path is not considered full: when few packets were sent, even one randomly
+/// lost packet is a large share of the packets.
 const LOSSES: f64 = 3.0;
 /// The minimum round-trip time of a path is forgotten after one to two of these windows.
 const WINDOW: Span = Span::from_secs(30);

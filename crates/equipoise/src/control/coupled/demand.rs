@@ -12,8 +12,8 @@ pub(super) struct Demand {
     now: Size,
     before: Option<Size>,
     since: Option<Instant<SenderClock>>,
-    /// `limited` is the smoothed share of time in which the flow is app-limited, 0 to 1, and `told` the time when it
-    /// was last updated.
+    /// `limited` is the smoothed share of time in which the flow is app-limited, 0 to 1. `told` is the time of the last
+    /// update of `limited`.
     limited: f64,
     told: Option<Instant<SenderClock>>,
 }

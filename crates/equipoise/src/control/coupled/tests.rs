@@ -39,8 +39,8 @@ fn step(before: u64, calculated: u64) -> Update {
     Update { before, calculated, desired: None, round_trip: Some(Span::from_millis(50)) }
 }
 
-/// In kbit/s: when the flows join, `S_CR` is 400 + 400 + 400 = 1200. The first update adds 500 - 300, which makes 1400,
-/// and the second adds 500 - 700, which makes 1200.
+/// All rates are in kbit/s. When the flows join, `S_CR` is 400 + 400 + 400 = 1200. The first update adds 500 - 300, so
+/// `S_CR` is 1400. The second update adds 500 - 700, so `S_CR` is 1200 again.
 #[test]
 fn golden_values_of_the_active_exchange() {
     let (mut group, flows) = group(Coupling::Active, &[1.0, 1.0, 2.0]);
@@ -66,9 +66,9 @@ fn golden_values_of_the_conservative_exchange() {
     assert_eq!(shares(&group, &flows), [175_000, 175_000, 350_000].map(Some));
 }
 
-/// In kbit/s: the sum is 1200. If the second flow desires 100, the first and the third flow share 1100 in the ratio of
-/// their priorities, 1 to 2. If the third flow then desires 500, less than its share of 733, the first flow gets the
-/// remaining 600.
+/// All rates are in kbit/s. The sum is 1200. If the second flow desires 100, the first and the third flow share 1100 in
+/// the ratio of their priorities, 1 to 2. The third flow then desires 500, which is less than its share of 733, so the
+/// first flow gets the remaining 600.
 #[test]
 fn what_a_flow_does_not_desire_is_the_others() {
     let (mut group, flows) = group(Coupling::Active, &[1.0, 1.0, 2.0]);

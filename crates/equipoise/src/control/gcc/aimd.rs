@@ -137,7 +137,7 @@ impl Aimd {
         }
     }
 
-    /// Updates the rate by the state of the detector and by the delivery rate, if it is known.
+    /// Updates the rate. `usage` is the state of the detector, and `acked_bps` is the delivery rate, if known.
     pub(super) fn update(&mut self, now: Instant<SenderClock>, usage: Usage, acked_bps: Option<f64>) {
         if let Some(acked) = acked_bps.filter(|acked| acked.is_finite()) {
             self.acked_bps = acked;
@@ -182,7 +182,7 @@ impl Aimd {
         }
     }
 
-    /// Returns the packet size in bits, if a frame is divided into equal packets.
+    /// Returns the size of a packet, in bits. It is assumed that each frame is divided into packets of equal size.
     fn packet_bits(&self) -> f64 {
         let frame = self.bps / FRAMES;
         frame / libm::ceil(frame / PACKET).max(1.0)
@@ -307,7 +307,8 @@ mod tests {
             let mut aimd = aimd(form, 250);
             (0..1000).for_each(|step| aimd.update(at(100 * step), Usage::Normal, Some(200e3)));
             assert!((aimd.bps - most).abs() < 1e-6, "{}", aimd.bps);
-            // If the delivery rate falls, the upper limit of an increase falls, too, but the current rate is kept.
+            // If the delivery rate falls, the limit up to which the rate may be increased falls. The current rate is
+            // kept, although it is above this limit.
             aimd.update(at(100_100), Usage::Normal, Some(100e3));
             assert!((aimd.bps - most).abs() < 1e-6);
         }

@@ -3,7 +3,7 @@ use crate::units::{Instant, SenderClock, Size};
 /// Detects that the application sends much less than the allowed rate, so that the delivery rate says nothing about the
 /// path's capacity.
 ///
-/// A budget of data grows at 65 % of the estimated rate, to at most 0.5 s of this growth, and shrinks by the data sent.
+/// A send budget grows at 65 % of the estimated rate, to at most 0.5 s of this growth, and shrinks by the data sent.
 /// If more than 80 % of the maximum is left, the flow becomes app-limited ("application-limited region"). If less than
 /// 50 % is left, the flow is no longer app-limited.
 ///
@@ -16,17 +16,17 @@ pub(super) struct AppLimit {
     since: Option<Instant<SenderClock>>,
 }
 
-/// The budget of data to send grows at this share of the estimated rate. A flow that always sends more than this share
+/// The send budget grows at this share of the estimated rate. A flow that always sends more than this share
 /// is not app-limited (libwebrtc, `alr_detector`).
 const USED: f64 = 0.65;
-/// The maximum of the budget of data to send is the data that is added to the budget within this time, in s. The
-/// minimum of the budget is the negative of this maximum (libwebrtc, `interval_budget`).
+/// The maximum of the send budget is the data by which the budget grows within this time, in s. The minimum is the
+/// negative of this maximum (libwebrtc, `interval_budget`).
 const WINDOW_S: f64 = 0.5;
-/// The flow becomes app-limited if more than this share of its maximum budget of data to send is left (libwebrtc,
+/// The flow becomes app-limited if the rest of its send budget is above this share of the maximum budget (libwebrtc,
 /// `alr_detector`).
 const BEGINS: f64 = 0.8;
-/// If less than this share of the maximum budget is left, the flow is no longer app-limited (libwebrtc,
-/// `alr_detector`).
+/// The flow is no longer app-limited if the rest of its send budget is below this share of the maximum budget
+/// (libwebrtc, `alr_detector`).
 const ENDS: f64 = 0.5;
 
 impl AppLimit {

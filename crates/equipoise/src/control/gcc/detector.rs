@@ -9,9 +9,9 @@ use crate::units::{Instant, ReceiverClock, Span};
 ///
 /// m and γ are in ms. `k_u` and `k_d` are the [`Gains`], in 1/ms. Δt is the time since the previous estimate, in ms.
 ///
-/// If a fixed threshold is small, other flows that fill the queue starve this flow. If it is large, overuse is detected
-/// late. Therefore the threshold follows the estimate. An estimate far above the threshold is a spike and does not move
-/// the threshold.
+/// With a small fixed threshold, other flows that fill the queue starve this flow. With a large fixed threshold,
+/// overuse is detected late. Therefore the threshold follows the estimate. An estimate far above the threshold is a
+/// spike and does not move the threshold.
 ///
 /// Source: draft-ietf-rmcat-gcc-02, Sec. 5.4; Carlucci 2016; libwebrtc, `trendline_estimator`.
 #[derive(Clone, Debug)]
@@ -29,8 +29,8 @@ pub(super) struct Detector {
     usage: Usage,
 }
 
-/// How fast the threshold follows the estimate, in 1/ms. With a larger gain upwards, the detector is less sensitive to
-/// the queues of other flows. With a larger gain downwards, it detects smaller overloads.
+/// How fast the threshold follows the estimate, in 1/ms. With a larger `k_u`, the detector is less sensitive to the
+/// queues of other flows. With a larger `k_d`, the detector detects smaller overloads.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Gains {
     /// `k_u`: how fast the threshold rises towards an estimate above the threshold.

@@ -161,7 +161,8 @@ mod tests {
         assert_eq!(ends(5001), [(5001, 10_000), (24_999, 20_000)]);
     }
 
-    /// A Wi-Fi link delays packets and delivers them in one burst: the packets leave 20 ms apart and arrive 1 ms apart.
+    /// A Wi-Fi link delays three packets and delivers them in one burst. These packets leave 20 ms apart and arrive
+    /// 1 ms apart.
     #[test]
     fn what_is_delivered_in_one_burst_is_one_group() {
         let burst = [(0, 100_000), (20_000, 101_000), (40_000, 102_000), (60_000, 120_000), (80_000, 140_000)];

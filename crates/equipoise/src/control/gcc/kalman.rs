@@ -33,8 +33,7 @@ pub(super) struct Kalman {
 const STATE_NOISE: f64 = 1e-3;
 /// e(0), the initial variance of the estimate, in ms² (draft-ietf-rmcat-gcc-02, Sec. 5.3).
 const FIRST_ERROR: f64 = 0.1;
-/// The minimum variance of a measurement, in ms², which is also the initial variance (draft-ietf-rmcat-gcc-02,
-/// Sec. 5.3).
+/// Lower limit and initial value of v, the variance of the measurement, in ms² (draft-ietf-rmcat-gcc-02, Sec. 5.3).
 const LEAST_NOISE: f64 = 1.0;
 /// χ, the gain of the variance v; the draft allows 0.001 to 0.1. With a larger value, v follows the innovations sooner
 /// (draft-ietf-rmcat-gcc-02, Sec. 5.3).
@@ -100,8 +99,8 @@ mod tests {
         assert!((gain - 0.0916).abs() < 2e-4);
     }
 
-    /// In the steady state, with the symbols of [`Kalman`], e solves e² + q e - q v = 0. So the gain is e/v, which is
-    /// 0.0311 for v = 1.
+    /// In the steady state, with the symbols of [`Kalman`], e solves e² + q e - q v = 0, and the gain is k = e/v. For
+    /// v = 1, the gain is 0.0311.
     #[test]
     fn the_gain_tends_to_that_of_the_steady_state() {
         let (kalman, _) = run(0.0, 2000);

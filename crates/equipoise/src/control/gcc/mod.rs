@@ -41,7 +41,7 @@
 //! | `C` | capacity, from R at overuse | bit/s | `capacity` |
 //! | `A_delay` | rate that the delay allows | bit/s | `aimd` |
 //! | `A_loss` | rate that losses allow | bit/s | `loss`, `loss_rule` |
-//! | `A` | the lower of both, which is the allowed rate | bit/s | `controller` |
+//! | `A` | the allowed rate: the lower of `A_delay` and `A_loss` | bit/s | `controller` |
 //! | `β` | share of R after overuse, `decrease` | 1 | `aimd` |
 //!
 //! Each constant is defined, with its source, in the file of the part that uses it. The two forms differ in:
@@ -52,7 +52,8 @@
 //! | threshold's gains up, down | 0.0087, 0.039 | 0.01, 0.000 18 |
 //! | delivery rate | lower of sending and receiving rate over 1 s | receiving rate over 0.5 s |
 //! | after overuse | 0.85 R - 5 kbit/s | 0.85 R |
-//! | increase near the capacity | half a packet per `rtt + 100 ms`, at least 4 kbit/s per second | half a packet per `rtt + 100 ms`, in steps of at least 1 kbit/s |
+//! | increase near the capacity | half a packet per `rtt + 100 ms`, at least 4 kbit/s per second | half a packet per
+//! `rtt + 100 ms`, in steps of at least 1 kbit/s |
 //! | increase up to | 1.5 R + 10 kbit/s | 1.5 R |
 //! | losses | model of the path, fitted to 15 observations | thresholds of 2 % and 10 % |
 //! | probes | yes | no |
@@ -77,9 +78,9 @@
 //! # Degenerate cases
 //! - Feedback without packets changes nothing; feedback without arrival times is used only for losses and for the
 //!   round-trip time, and never raises the rate.
-//! - Fewer than 20 groups have a slope of zero (`trendline`), and fewer than 10 packets have no delivery rate
-//!   (`throughput`). Overuse before the first delivery rate halves the rate, at most once per round-trip time, clamped
-//!   to 10 to 200 ms (`aimd`).
+//! - Before 20 groups have arrived, the slope counts as zero (`trendline`). Before 10 packets have arrived, there is no
+//!   delivery rate (`throughput`). Overuse before the first delivery rate halves the rate, at most once per round-trip
+//!   time (`aimd`). For this purpose, the round-trip time is limited to 10 to 200 ms.
 //! - The groups are discarded after a step of the receiver's clock, and after three packets that follow a reordered
 //!   group (`grouping`). After 2 s without feedback, the state of filter and detector is discarded as well (`delay`).
 //! - Round-trip times that are not positive are ignored. No part stores an input that is not finite.

@@ -86,7 +86,7 @@ const AFTER_DROP: f64 = 0.85;
 const UNCERTAINTY: f64 = 0.05;
 /// Minimum time between two probes after drops of the rate.
 const DROP_PROBES: Span = Span::from_secs(5);
-/// A probe after a drop of the rate may start until this time after the end of an app-limited phase.
+/// How long after the end of an app-limited phase a probe after a drop of the rate may still start.
 const LIMIT_REMEMBERED: Span = Span::from_secs(3);
 /// Time between two periodic probes.
 const PERIOD: Span = Span::from_secs(5);

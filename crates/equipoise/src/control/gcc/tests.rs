@@ -219,7 +219,7 @@ fn silence_lowers_the_rate_step_by_step_to_its_limit() {
     }
 }
 
-/// Packets leave for a minute without feedback: the rate never rises, and falls after three seconds.
+/// Packets leave for a minute without feedback. The rate must never rise, and must fall to the lowest rate.
 #[test]
 fn without_feedback_nothing_rises_and_the_round_trip_back_off_lowers_the_rate() {
     for form in FORMS {
@@ -280,8 +280,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..60)
 }
 
-/// The pace is the start rate, 300 kbit/s, times the configured factor. A factor below 1 is replaced by 1, and NaN
-/// by 1.1.
+/// In the form of libwebrtc, the pace is the start rate, 300 kbit/s, times the configured factor. A factor below 1 is
+/// replaced by 1, and NaN is replaced by 1.1. In the form of the draft, the controller sets no pace.
 #[test]
 fn packets_leave_as_much_faster_as_is_set_and_by_the_session_in_the_drafts_form() {
     let pace = |form, pacing| {

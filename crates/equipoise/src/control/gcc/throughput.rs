@@ -109,7 +109,7 @@ impl Throughput {
     }
 }
 
-/// The departures of packets in the window, which may be added in any order.
+/// Summary of the departures of the packets in the window. The packets may be added in any order.
 #[derive(Clone, Copy, Default)]
 struct Sent {
     count: usize,

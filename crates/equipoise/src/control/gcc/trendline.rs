@@ -33,7 +33,8 @@ const SMOOTHING: f64 = 0.9;
 /// (libwebrtc, `trendline_estimator`).
 const GAIN: f64 = 4.0;
 /// Before the delay trend is compared with the threshold, the trend is multiplied by the number of packet groups so
-/// far, but by at most this value (libwebrtc, `trendline_estimator`; implementations of the draft, such as pion).
+/// far, but by at most this value (libwebrtc, `trendline_estimator`). Implementations of the draft, such as pion, use
+/// the same value.
 pub(super) const TRUSTED: usize = 60;
 /// The count of groups stops at this number. Any number above [`TRUSTED`] is enough, because the estimate is multiplied
 /// by the count or by `TRUSTED`, whichever is smaller.

@@ -44,8 +44,8 @@ const DFILT_S: f64 = 0.12;
 const LAMBDA: f64 = 0.5;
 /// PLRREF and PMRREF, the loss and marking ratios at which the delay penalties are DLOSS and DMARK (RFC 8698, Table 2).
 const REFERENCE_RATIO: f64 = 0.01;
-/// The largest congestion signal, in s. The limit is our choice, as in the simulator of NADA's authors; RFC 8698 has no
-/// limit. Without a limit, a single interval of total loss would dominate `x_diff`, the change of the signal, for many
+/// The largest congestion signal, in s. RFC 8698 has no limit. We chose the limit of the simulator of NADA's authors.
+/// Without a limit, a single interval of total loss would dominate `x_diff`, the change of the signal, for many
 /// updates.
 const LARGEST_SIGNAL_S: f64 = 0.5;
 /// `BETA_V` and `BETA_S`, the gains of the corrections of the encoder's rate and of the sending rate. A correction is

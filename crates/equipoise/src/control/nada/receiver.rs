@@ -63,7 +63,7 @@ pub(super) struct Report {
 /// larger value, the reaction is later (RFC 8698, Sec. 5.1.1).
 const MINIMUM_OF: usize = 15;
 /// QEPS: a queueing delay of at least this shows that a queue is building up, and prevents the accelerated ramp-up.
-/// With a larger value, the rate is ramped up even though other flows have built a queue (RFC 8698, Table 2).
+/// With a larger value, even a longer queue of other flows does not prevent the ramp-up (RFC 8698, Table 2).
 const QEPS: Span = Span::from_millis(10);
 /// ALPHA, weight of a new loss or marking ratio. With a larger value, the smoothed ratio reacts faster and is noisier
 /// (RFC 8698, Table 2).

@@ -101,7 +101,8 @@ impl ApScheduler {
         let cap = if gives_up || view.delay.is_some() { self.config.longest_step * total } else { 0.0 };
         let (min, max) = match view.delay {
             _ if !view.alive => (0.0, 0.0),
-            // If a path has its own control law, that law already reacts to missing reports.
+            // The rate of a path without reports falls, unless the path has its own control law. That law already
+            // reacts to missing reports.
             None if gives_up && view.most.is_none() => (probe, (rate - cap).max(probe)),
             _ => (probe, total.min(view.most_mbps())),
         };
@@ -294,9 +295,9 @@ mod tests {
         assert_eq!(bps(3_936_000, (64_000, None)), [3_936_000, 64_000]);
     }
 
-    /// Path 0 has far less delay than path 1, but its own law limits it, so the remaining rate stays on path 1. If
-    /// reports on a path are missing, the scheduler does not reduce the rate of the path, because the path's own law
-    /// lowers the limit.
+    /// Path 0 has far less delay than path 1. However, the law of path 0 limits the rate of path 0, so the rest of the
+    /// total rate stays on path 1. If reports on a path are missing, the scheduler does not reduce the path's rate,
+    /// because the path's own law already does this.
     #[test]
     fn no_path_is_given_more_than_its_own_law_lets_it_carry() {
         let mut scheduler = scheduler(Learning::Fixed);

@@ -82,8 +82,9 @@ pub trait Scheduler: Send + Sync + fmt::Debug {
     /// Returns a share for each of `paths`, in the same order. The sum of the shares is `total`, or less if the maximum
     /// rates of the paths do not allow `total`.
     ///
-    /// Called with statistics at the end of a period. Called without statistics when a path appears or disappears, or
-    /// when the total or the limit of a path changes during a period.
+    /// Called at the end of each scheduler period, with the delays of the paths. Also called without delays during a
+    /// period, when a path appears or disappears, when the total rate changes, or when the maximum rate of a path
+    /// changes.
     fn split(&mut self, total: Rate, paths: &[PathView]) -> Vec<Share>;
 }
 

@@ -121,7 +121,8 @@ impl ScreamLaw {
         if squared.is_nan() { 1.0 } else { squared.clamp(0.1, 1.0) }
     }
 
-    /// Returns the relative reduction of the window for L4S marks, 0 to 0.5.
+    /// Returns the relative reduction of the window for L4S marks, 0 to 0.5. `nearness` is `scl`, and `calm` is
+    /// `ref_wnd_delay_scale`.
     ///
     /// Source: Sec. 4.2.2.1: `alpha/2 / max(1, s_rtt / VIRTUAL_RTT)`. While the queue is below a quarter of its target,
     /// this value is multiplied by `max(0.25, scl) max(0.25, ref_wnd_delay_scale)`.
@@ -133,18 +134,18 @@ impl ScreamLaw {
 
     /// Returns the relative reduction of the window for queueing delay, 0 to 0.5.
     ///
-    /// Source: Sec. 4.2.2.1: `l4s_alpha_v = (qdelay_avg - target/2) / (target/2)`, clamped to 0 to 1. It is used like
-    /// the `alpha` of L4S marks.
+    /// Source: Sec. 4.2.2.1: `l4s_alpha_v/2 / max(1, s_rtt / VIRTUAL_RTT)`, where `l4s_alpha_v` is
+    /// `(qdelay_avg - target/2) / (target/2)`, clamped to 0 to 1.
     pub fn delay_backoff(&self, queue_s: f64, round_trip_s: f64) -> f64 {
         let half = self.target_s / 2.0;
         unit((queue_s - half) / half) / 2.0 / long_round_trip(round_trip_s)
     }
 
-    /// Returns the growth of the window in bytes, which is never negative.
+    /// Returns the growth of the window in bytes. The growth is never negative.
     ///
-    /// Source: Sec. 4.2.2.2: the window grows by one segment per round trip. The growth is smaller on short paths,
-    /// under jitter, and near the window at which congestion last began. The growth is larger if the window is far from
-    /// the window at which congestion last began, and if the last congestion was long ago.
+    /// Source: Sec. 4.2.2.2. The usual growth is one segment per round trip. The growth is smaller on short paths,
+    /// under jitter, and near the window at which congestion last began. The growth is larger if two conditions hold:
+    /// the last congestion was long ago, and the window is far from the window at which this congestion began.
     pub fn increase(&self, growth: Growth) -> f64 {
         let Growth { window, unmarked, round_trip_s, nearness, calm, recovered } = growth;
         let share = (self.segment / window).min(1.0);
@@ -203,7 +204,8 @@ fn long_round_trip(round_trip_s: f64) -> f64 {
     (round_trip_s / VIRTUAL_ROUND_TRIP_S).max(1.0)
 }
 
-/// Returns a share clamped to the range 0 to 1. `NaN` becomes 1, which for a fraction of marks is the full backoff.
+/// Returns a share clamped to the range 0 to 1. `NaN` becomes 1. If the share is the fraction of marked packets, 1
+/// causes the full backoff.
 fn unit(share: f64) -> f64 {
     if share.is_nan() { 1.0 } else { share.clamp(0.0, 1.0) }
 }

@@ -154,13 +154,15 @@ const POLICED_GROWTH: f64 = 1.001;
 /// `LOW_TARGET_BACKOFF` (`BACKOFF_SCALE_LOW_TARGET_RATE`; Sec. 4.5.3).
 const LOW_TARGET: f64 = 0.8;
 const LOW_TARGET_BACKOFF: f64 = 0.25;
-/// The target bitrate is reduced for waiting frames and for oversized frames (Sec. 4.4). The first two constants are
-/// the gains of these two reductions (`RATE_ADJUST_GAIN`, `FRAME_SIZE_DEV_ALPHA`). `FRAME_S` is `frame_period`, in s.
-/// The last two constants are the maxima of the two reductions.
+/// Gain of the reduction of the target bitrate for waiting frames (`RATE_ADJUST_GAIN`, Sec. 4.4).
 const WAITING_GAIN: f64 = 1.0 / 16.0;
+/// Gain of the reduction of the target bitrate for oversized frames (`FRAME_SIZE_DEV_ALPHA`, Sec. 4.4).
 const EXCESS_GAIN: f64 = 1.0 / 64.0;
+/// `frame_period`, in s (Sec. 4.4).
 const FRAME_S: f64 = 0.02;
+/// Maximum reduction for waiting frames (Sec. 4.4).
 const MOST_WAITING: f64 = 0.5;
+/// Maximum reduction for oversized frames (Sec. 4.4).
 const MOST_EXCESS: f64 = 0.2;
 /// How long the target bitrate is halved while the base delay is measured again: in round trips, and the minimum in
 /// seconds (Sec. 4.5.1).
@@ -288,8 +290,8 @@ impl Scream {
         Some(cause)
     }
 
-    /// If the last congestion was long ago, limits the window to the maximum of the bytes in flight, because the window
-    /// may be far above it.
+    /// If the last reaction to congestion was long ago, the window may be far larger than the data in flight. The
+    /// function then limits the window to the maximum of the bytes in flight in the previous round trip.
     fn restore(&mut self, now: Instant<SenderClock>, round_trip_s: f64) {
         let long_s = CAREFUL_ROUND_TRIPS * round_trip_s.max(VIRTUAL_ROUND_TRIP_S);
         if is_due(self.reacted, now, long_s) && self.path.most_in_flight_before() > 0.0 {

@@ -63,8 +63,8 @@ struct Jitter {
     calm: f64,
 }
 
-/// The minimum queueing delay of the current round trip, and its average over round trips, in s. They show whether the
-/// base delay is too low (Sec. 4.5.1).
+/// The minimum queueing delay of the current round trip, and the average of these minima over round trips, in s. Both
+/// values together show whether the base delay is too low (Sec. 4.5.1).
 #[derive(Clone, Copy, Debug)]
 struct Drift {
     least_s: f64,

@@ -251,8 +251,8 @@ mod tests {
         }
     }
 
-    /// On a short path CUBIC must not be slower than Reno. Per round-trip time, it adds 0.529 segments while the window
-    /// is below the last peak, and one segment when the window is above.
+    /// On a short path, CUBIC grows in its Reno-friendly region (RFC 9438, Sec. 4.3): by 0.529 segments per round-trip
+    /// time below the last peak, and by one segment per round-trip time above the last peak.
     #[test]
     fn on_a_short_path_it_grows_as_reno_would() {
         let mut cubic = after_loss_at(20.0);

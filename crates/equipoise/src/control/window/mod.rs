@@ -38,8 +38,8 @@ pub trait WindowController: Send + Sync + Debug {
     /// of recovery.
     fn on_loss(&mut self, now: Instant<SenderClock>, in_flight: u64);
 
-    /// Called when the retransmission timer expired with `in_flight` segments in flight, for the first time since the
-    /// last acknowledgement of new data. After the call, the window is one segment (RFC 5681, Sec. 3.1).
+    /// Called at the first expiry of the retransmission timer since the last acknowledgement of new data, while
+    /// `in_flight` segments are in flight. After the call, the window is one segment (RFC 5681, Sec. 3.1).
     fn on_timeout(&mut self, now: Instant<SenderClock>, in_flight: u64);
 
     /// Called when nothing was sent for longer than the retransmission timeout. The sender may now send a burst of at

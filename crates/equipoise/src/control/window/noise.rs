@@ -1,7 +1,8 @@
 /// Weights a measurement by its fluctuation: the noisier a measured quantity is, the less it counts.
 ///
-/// Source: Kodama 2009, Sec. 3.2. A moving mean and mean deviation of the samples, computed as for the round-trip time
-/// in RFC 6298, Sec. 2, yield a coefficient of variation, and from it the factor of Eq. 15:
+/// Source: Kodama 2009, Sec. 3.2. The moving mean and the moving mean deviation of the samples are computed as for the
+/// round-trip time in RFC 6298, Sec. 2. Deviation divided by mean is the coefficient of variation `C_v`. The factor of
+/// Eq. 15 follows from `C_v`:
 ///
 /// ```text
 /// e = x - μ,  μ ← μ + g e,  σ ← σ + h (|e| - σ)
@@ -19,9 +20,9 @@
 /// traffic, and [`Vegas`](super::Vegas) scales its measured backlog.
 ///
 /// Our interpretation: the first sample is the mean, as in RFC 6298. The first deviation is zero and not half the mean,
-/// because one sample shows no noise. The factor is one before any sample, and if mean or deviation is zero: on a path
-/// without cross traffic, zero is a reliable measurement. Non-finite samples are ignored. A negative sample counts as
-/// zero, because rates and delays are not negative.
+/// because one sample shows no noise. The factor is one before any sample. It is also one if the mean or the deviation
+/// is zero: on a path without cross traffic, all samples are zero and reliable. Non-finite samples are ignored. A
+/// negative sample counts as zero, because rates and delays are not negative.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NoiseAwareness {
     weight: f64,

@@ -26,10 +26,10 @@ use crate::units::{Instant, SenderClock, Size, Span};
 ///    of a window after the first segment of the previous stream was acknowledged, at a different position each time.
 ///    Otherwise the streams would meet the same part of another measuring connection's window in every round trip, and
 ///    mistake the rate of this part for the average. The hold is abandoned after three quarters of a round trip.
-/// 2. **Stream.** A burst of eight segments leaves back to back, then thirty-two segments follow at rising rates. Small
-///    windows send fewer segments. The search range contains the likely available bandwidth. It has three equal parts,
-///    and each stream's mean rate lies in one part. The burst keeps the link's queue from running empty while cross
-///    traffic pauses. Otherwise random cross traffic would appear larger than it is.
+/// 2. **Stream.** A burst of eight segments leaves back to back, then thirty-two segments follow at rising rates. If
+///    the window is small, a stream has fewer segments. The search range contains the likely available bandwidth. It
+///    has three equal parts, and each stream's mean rate lies in one part. The burst keeps the link's queue from
+///    running empty while cross traffic pauses. Otherwise random cross traffic would appear larger than it is.
 /// 3. **Capacity** `K`: the intervals between the acknowledgements of bursts form clusters. The cluster of the shortest
 ///    intervals shows the link's service time per segment, and cross traffic causes the other clusters. A higher `K` is
 ///    accepted at once. A lower `K` is accepted when ten to twenty streams in a row (more in small windows) had no
@@ -170,8 +170,8 @@ const PLACES: u64 = 4;
 const PLACE_STEP: u32 = 0x9E37_79B9;
 /// Inverse weight of a new sample in the smoothed round-trip time (RFC 6298, Sec. 2).
 const ROUND_TRIP_GAIN: i64 = 8;
-/// A capacity that differs from the recent capacities by more than this part of its value may belong to another link
-/// (our choice).
+/// A capacity that differs from the mean of the recent capacities by at most this share of itself is never an outlier.
+/// Our choice.
 const CAPACITY_FAR: f64 = 0.05;
 
 impl InlineMeasurement {

@@ -24,9 +24,9 @@ const WINDOW_SHARE: (u64, u64) = (2, 5);
 /// small window could not measure at all.
 const SMALL_SHARE: (u64, u64) = (3, 4);
 const SMALL_SEGMENTS: u64 = 16;
-/// Minimum and maximum number of segments in the burst (our choice). Four segments yield two acknowledgements if each
-/// one covers two segments, so an interval between acknowledgements can be measured. A burst of eight segments is
-/// smaller than the burst of a new connection, which may send ten segments at once.
+/// Minimum and maximum number of segments in the burst (our choice). If each acknowledgement covers two segments,
+/// four segments yield two acknowledgements, so one interval between acknowledgements can be measured. A burst of eight
+/// segments is smaller than the burst of a new connection, which may send ten segments at once.
 const LEAST_BURST: usize = 4;
 const MOST_BURST: usize = 8;
 /// The burst has 1/`BURST_SHARE` of the stream's segments, but at least `LEAST_BURST` and at most `MOST_BURST` (our

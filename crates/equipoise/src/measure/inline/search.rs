@@ -29,7 +29,8 @@ const SUB_RANGES: usize = 3;
 /// results of single streams. The lower distance is smaller, because streams slower than the available bandwidth yield
 /// little information and delay the connection most.
 const LEAST_WIDTH: (f64, f64) = (0.1, 0.3);
-/// A result within this distance of the other results, as a part of the capacity, never counts as a jump (our choice).
+/// A result never counts as a jump if it differs from the mean of the other results by at most this part of the
+/// capacity (our choice).
 const FAR: f64 = 0.15;
 /// A lower bound of the available bandwidth is a new result if it exceeds the mean of the recent results by more than
 /// this part of the capacity (our choice). Two streams confirm each lower bound.

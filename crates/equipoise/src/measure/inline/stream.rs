@@ -172,7 +172,7 @@ impl Stream {
     }
 }
 
-/// Mean index, sending time and delay at the start or at the end of a stream.
+/// Means over some segments at the start or at the end of a stream: their index, sending time and delay.
 #[derive(Clone, Copy, Debug, Default)]
 struct Point {
     index: f64,

@@ -65,8 +65,8 @@ pub struct PathClock {
     noise_ns2: f64,
     reports: u32,
     last: Instant<SenderClock>,
-    /// The clock step that was detected at the last report. If the round trip of the next report shows that a queue
-    /// caused the longer delay, the step is taken back. `None` if no step can be taken back.
+    /// The increase of the delay that counted as a clock step at the last report. If the round trip of the next report
+    /// shows that a queue caused this increase, the step is taken back. `None` if no step can be taken back.
     suspect: Option<Span>,
 }
 
@@ -113,8 +113,8 @@ impl PathClock {
     const SETTLED: u32 = 16;
     const LEAST_EARLY_STEP: Span = Span::from_secs(1);
     /// Weight of one report in the mean square of the noise (our choice). With a smaller value, old noise counts for
-    /// longer. With a larger value, rare noise is forgotten too early, and the next time it is mistaken for a step of a
-    /// clock.
+    /// longer. With a larger value, rare noise is forgotten too early. When such noise occurs again, it is mistaken for
+    /// a step of a clock.
     const NOISE_GAIN: f64 = 1.0 / 256.0;
     /// The drift is known if its uncertainty is at most this, in ppm. Our choice: the frequencies of two ordinary
     /// crystals differ by about this much.
@@ -151,7 +151,8 @@ impl PathClock {
         }
         let notice = self.judge(now, shown_minimum, round_trip);
         let stepped = matches!(notice, Notice::ClockStepped { .. });
-        // If the receiver's clock is set while the receiver holds a report, the round-trip time is wrong and not used.
+        // After a detected clock step, the round-trip time is not used. It is wrong if the receiver's clock was set
+        // while the receiver held the report back.
         let sound = (!stepped && round_trip >= Span::ZERO).then_some(round_trip);
         self.windows.push(now, shown_minimum, sound, self.slope);
         self.reports = self.reports.saturating_add(1);
@@ -161,7 +162,7 @@ impl PathClock {
     }
 
     /// Returns the one-way delay of an empty path at `now`, including the offset of the two clocks. Returns `None`
-    /// before the first report. The queueing delay is counted from this delay.
+    /// before the first report. A delay above this value is queueing delay.
     pub fn base(&self, now: Instant<SenderClock>) -> Option<Span> {
         self.lowest.map(|lowest| lowest.shown + self.slope.over(now - lowest.at))
     }
@@ -202,15 +203,15 @@ impl PathClock {
         if excess > Span::ZERO {
             self.suspect = Some(excess);
         } else if -excess >= Self::LEAST_EARLY_STEP && now - self.last >= -excess {
-            // If a long time seems to have passed since the last report, the sender's own clock may have been set
-            // forward.
+            // At least the time of the step has passed since the last report, by the sender's clock. So the sender's
+            // own clock may have been set forward. In this case the times of the stored delays are now too early.
             self.move_times(-excess);
         }
         Notice::ClockStepped { by: excess }
     }
 
-    /// Returns the largest difference between a report's delay and the base delay at `now` that does not count as a
-    /// step of a clock.
+    /// Returns the largest difference between a report's delay and the base delay that does not count as a step of a
+    /// clock at `now`. The part of the difference that a longer round trip explains is not included.
     fn step_limit(&self, now: Instant<SenderClock>) -> Span {
         let noise = Span::from_nanos((Self::STEP_NOISES * libm::sqrt(self.noise_ns2)) as i64);
         let limit = Self::LEAST_STEP + noise + self.unseen_drift(now);
@@ -231,8 +232,8 @@ impl PathClock {
         self.noise_ns2 += (nanos * nanos - self.noise_ns2) * gain;
     }
 
-    /// Applies a step of the sender's own clock by `by`: moves the times of the stored delays by `by`, and the delays
-    /// by the drift of the clocks over this span.
+    /// Corrects the stored delays after the sender's clock was set by `by`: moves their times by `by`, and changes
+    /// their values by the clock drift during a time of `by`.
     fn move_times(&mut self, by: Span) {
         self.windows.move_times(by, self.slope);
         if let Some(lowest) = &mut self.lowest {

@@ -9,7 +9,7 @@ impl Slope {
     /// Maximum drift between two clocks: 500 ppm, the most that adjtimex(2) and ntpd correct.
     pub(super) const STEEPEST: Self = Self(500e-6);
 
-    /// Returns a slope of `ppm` parts per million; 0 for NaN.
+    /// Returns a slope of `ppm` parts per million, limited to ±[`STEEPEST`](Self::STEEPEST); 0 for NaN.
     pub(super) fn from_ppm(ppm: f64) -> Self {
         let fraction = ppm / 1e6;
         Self(if fraction.is_nan() { 0.0 } else { fraction.clamp(-Self::STEEPEST.0, Self::STEEPEST.0) })

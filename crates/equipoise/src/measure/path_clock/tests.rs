@@ -13,8 +13,8 @@ fn span(secs: f64) -> Span {
     Span::from_secs_f64(secs).expect("a number")
 }
 
-/// Waiting times at a link with Poisson cross traffic, with a service time of 1 ms and a load of 2/3. The mean wait of
-/// this M/D/1 queue is `load / (2 (1 - load))` service times, 1 ms.
+/// A link with Poisson cross traffic. The service time is 1 ms and the load is 2/3. The mean wait in this M/D/1 queue
+/// is `load / (2 (1 - load))` service times, which is 1 ms.
 struct Link {
     random: Pcg64Mcg,
     backlog_s: f64,
@@ -214,8 +214,8 @@ fn ten_thousand_reports_of_noisy_queues_show_no_step() {
             assert_eq!(notice, Notice::Consistent, "seed {seed}, report {report}, wait {wait}");
         }
     }
-    // Queues fill and drain as a sawtooth of 200 ms, as TCP causes. The round trip rises with the queue, so there is no
-    // step.
+    // The queueing delay is a sawtooth from 0 to 200 ms, as TCP causes. The round trip rises with the queueing delay,
+    // so a rise of the delay is no step of a clock.
     let (mut link, mut clock) = (Link::new(7), PathClock::new());
     for report in 0u32..10_000 {
         let queue = f64::from(report % 17) / 16.0 * 0.2;
@@ -313,7 +313,8 @@ fn a_step_under_a_queue_leaves_the_drift_alone_and_the_base_is_right_with_the_ne
 fn a_receiver_that_steps_while_it_holds_a_report_spoils_no_round_trip() {
     let mut clock = PathClock::new();
     for second in 0u32..100 {
-        // At 50 s the receiver's clock is set 20 ms forward, so the round trip of that report is 20 ms too short.
+        // At 50 s, the receiver's clock is set 20 ms forward while the receiver holds the report. The hold time that
+        // the receiver states is then 20 ms too long, so the measured round trip is 20 ms too short.
         let (step, spoilt) = (if second < 50 { 0.0 } else { 0.02 }, if second == 50 { 0.02 } else { 0.0 });
         let notice = clock.observe(at(f64::from(second)), span(1.0 + step), span(0.05 - spoilt));
         assert_eq!(notice != Notice::Consistent, second == 50);
@@ -430,8 +431,9 @@ fn a_queue_that_rises_for_seconds_gives_no_drift() {
 #[test]
 fn much_noise_needs_a_long_horizon_before_a_drift_is_told() {
     // A line through n points over a time T, with a noise of 10 ms, has a slope with an uncertainty of about
-    // 1.96 sqrt(12 / n) 10 ms / T. This is 150 ppm after a minute with 60 points, so a drift within 50 ppm is not known
-    // yet. After ten minutes with 64 points it is 14 ppm, and the test allows 30 ppm.
+    // 1.96 sqrt(12 / n) 10 ms / T. This uncertainty is 150 ppm after a minute with 60 points. The drift is not known
+    // yet, because its uncertainty is above 50 ppm. After ten minutes with 64 points, the uncertainty is 14 ppm. The
+    // test allows 30 ppm.
     let (mut link, mut clock) = (Link::new(5), PathClock::new());
     for second in 0u32..600 {
         clock.observe(at(f64::from(second)), span(1.0 + link.exponential(0.01)), span(0.05));

@@ -20,8 +20,8 @@ pub(super) struct Window {
 }
 
 impl Window {
-    /// Returns how far this window's minimum delay is above the line with slope `slope` through `other`'s minimum
-    /// delay, in a plot of delay over time.
+    /// Returns the vertical distance of this window's minimum delay above a line in a plot of delay over time. The line
+    /// goes through the minimum delay of `other` and has the slope `slope`.
     pub(super) fn above(&self, other: &Self, slope: Slope) -> Span {
         self.shown - other.shown - slope.over(self.at - other.at)
     }
@@ -33,7 +33,8 @@ impl Window {
         self.epoch == other.epoch && self.at != other.at && (mine - others).abs() <= Windows::SAME_ROUND_TRIP
     }
 
-    /// Moves this window by `by` in time. Its minimum delay then changes as along a line with slope `slope`.
+    /// Moves this window by `by` in time. Its minimum delay changes by the rise of a line with slope `slope` over the
+    /// time `by`.
     pub(super) fn move_along(&mut self, by: Span, slope: Slope) {
         self.opened = self.opened + by;
         self.at = self.at + by;
@@ -108,7 +109,8 @@ impl Windows {
         self.kept.iter().filter_map(|window| window.round_trip).min()
     }
 
-    /// Adds a report; `slope` decides which of a window's points is the lowest.
+    /// Adds a report. The delays of two reports are compared along a line with slope `slope` in a plot of delay over
+    /// time.
     pub(super) fn push(&mut self, now: Instant<SenderClock>, shown: Span, round_trip: Option<Span>, slope: Slope) {
         self.kept.retain(|window| now - window.at <= Self::HORIZON);
         let report = Window { opened: now, at: now, shown, round_trip, epoch: self.epoch };
@@ -148,8 +150,8 @@ impl Windows {
         self.epoch = self.epoch.wrapping_add(1);
     }
 
-    /// Takes back the last clock step: points before the step move back by `by`, and the epochs before and after the
-    /// step become one epoch again.
+    /// Takes back the last clock step. `by` is subtracted from the minimum delays before the step, and the epochs
+    /// before and after the step become one epoch again.
     pub(super) fn take_back(&mut self, by: Span) {
         let before = self.epoch.wrapping_sub(1);
         for window in &mut self.kept {

@@ -22,8 +22,8 @@ use equipoise::units::Span;
 use self::libwebrtc::GoogCc;
 use self::path::{Conditions, Leader, Path, Point};
 
-/// Runs the path. Returns the rates of our controller and of the other implementation after each report, from 5 s after
-/// the start on.
+/// Runs the path. Returns the rates of our controller and of the implementation with which it is compared, after each
+/// report from 5 s on.
 fn run(path: Path, seconds: i64) -> Vec<Point> {
     path.run(Span::from_secs(seconds)).into_iter().filter(|point| point.at_s >= 5.0).collect()
 }

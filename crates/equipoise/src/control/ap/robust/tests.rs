@@ -55,8 +55,8 @@ fn a_change_is_answered_at_once_along_the_whole_curve() {
     let (rate, reason) = after(&mut ap, 9.07, 3.23);
     // b is 300/(s·Mbit/s), which is 2.4/(s·packet/s) for 1000 bytes. So the headroom h is
     // sqrt(1 / (2·2.4·3.23e-6 s²)) = 253.97 packets/s. An error of -0.87 ms changes h to h / (1 - 0.4419) = 455.1
-    // packets/s, so the rate falls by 1.609 Mbit/s. Waki 2013, Eq. 15, the tangent, would lower the rate by only
-    // 0.898 Mbit/s.
+    // packets/s. The rate falls by the change of h, 201.1 packets/s, which is 1.609 Mbit/s. The tangent (Waki 2013,
+    // Eq. 15) would lower the rate by only 0.898 Mbit/s.
     let expected = 1.609f64.min(before / 2.0);
     assert!((before - rate - expected).abs() < 2e-3, "{before} to {rate}");
     assert!(matches!(reason, Some(Reason::Change | Reason::StepGuard)), "{reason:?}");
@@ -121,8 +121,8 @@ fn without_statistics_an_empty_path_is_tried_and_a_full_one_is_left() {
     assert_eq!((ap.rate.as_mbps_f64(), ap.snapshot().reason), (4.0, Some(Reason::NoStatistics)), "nothing is known");
 }
 
-/// The delay of a path without cross traffic has no variance until the path is full. If the test fails, the controller
-/// forgets the rate at which the path was full, and doubles its rate beyond this value again.
+/// After an overload, the controller raises the rate in small steps near the rate at which the path was full. If the
+/// test fails, the controller forgets this rate, and doubles its rate beyond this rate again.
 #[test]
 fn what_was_too_much_is_not_tried_again_in_strides() {
     let mut ap = controller(4.0);

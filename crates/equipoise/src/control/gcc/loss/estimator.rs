@@ -80,7 +80,7 @@ const LOG_BIAS: f64 = 0.02;
 const CANDIDATES: [f64; 3] = [1.02, 1.0, 0.95];
 /// Length of a step of Newton's method, as a share of a full step.
 const NEWTON: f64 = 0.75;
-/// The minimum probability of arrival and of loss, so that the logarithms are finite.
+/// Minimum value of the probabilities of arrival and of loss. With zero, their logarithms would be infinite.
 const LEAST_PROBABILITY: f64 = 1e-6;
 /// Maximum growth of a loss-limited rate within [`RAMP`], as a factor.
 const RAMP_FACTOR: f64 = 1.3;
@@ -244,7 +244,8 @@ impl LossBased {
         scored.fold((f64::MIN, last), better).1
     }
 
-    /// Limits the rise of a loss-limited rate, by time and by the delivery rate.
+    /// Limits the rise of a loss-limited rate: to a maximum for the time [`RAMP`], and to a multiple of the delivery
+    /// rate.
     fn slow_down(&self, best: &mut Channel, last: Channel, now: Instant<SenderClock>) {
         if let Some(ramp) = self.ramp.filter(|ramp| now < ramp.since + RAMP) {
             best.bps = best.bps.min(ramp.most_bps);

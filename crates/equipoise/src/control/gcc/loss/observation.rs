@@ -132,8 +132,8 @@ impl Observations {
     }
 
     /// Returns `loss`: the weighted mean loss ratio without the two observations with the lowest and the highest loss
-    /// ratio. If there are at most three observations, all count. All also count if the sending rate of the observation
-    /// with the highest loss ratio is at least twice the median sending rate.
+    /// ratio. All observations count in two cases: if there are at most three, or if the sending rate of the
+    /// observation with the highest loss ratio is at least twice the median sending rate.
     pub(super) fn average_loss(&self) -> f64 {
         let sum = |(sent, lost): (f64, f64), (weight, one): (f64, &Observation)| {
             (sent + weight * one.sent_kb, lost + weight * one.lost_kb)

@@ -51,8 +51,9 @@ fn without_variance_the_cheapest_paths_are_filled_first_and_equally_cheap_ones_a
     let flat = |mean, rate, max| Term { max, ..term(mean, 0.0, rate) };
     close(&rates(&[flat(30.0, 1.0, 2.0), flat(10.0, 1.0, 1.5), flat(20.0, 1.0, 9.0)], 3.0), &[0.0, 1.5, 1.5]);
     close(&rates(&[flat(10.0, 1.0, 4.0), flat(10.0, 2.0, 2.0), flat(50.0, 0.0, 9.0)], 3.0), &[2.0, 1.0, 0.0]);
-    // On the path without variance, the derivative of delay · rate with respect to the rate is 10 ms at any rate. On
-    // the other path, this derivative is 10 ms at 1 Mbit/s. So the path without variance carries the rest of the total.
+    // The optimal rates make the derivative of delay · rate with respect to the rate equal on both paths. On the path
+    // with variance, this derivative is 10 ms at 1 Mbit/s. On the path without variance, it is 10 ms at any rate. So
+    // the path with variance carries 1 Mbit/s, and the other path carries the rest of the total.
     close(&rates(&[term(5.0, 5.0, 1.0), flat(10.0, 1.0, 9.0)], 2.0), &[1.0, 1.0]);
 }
 
@@ -66,7 +67,7 @@ fn a_cap_that_cannot_hold_gives_way_by_the_least_that_will_do() {
     close(&rates(&[path(1.0, 0.5, 2.0), path(2.0, 0.5, 9.0), path(3.0, 0.5, 0.0)], 6.0), &[2.0, 4.0, 0.0]);
     // The total falls by more than the step limits allow.
     close(&rates(&[path(3.0, 0.1, 9.0), path(2.0, 0.1, 9.0)], 2.0), &[1.5, 0.5]);
-    // Nothing was sent so far, so all paths start with the same rate.
+    // The three paths are equal and have carried nothing so far. They get equal rates.
     close(&rates(&[path(0.0, 0.0, 9.0); 3], 3.0), &[1.0; 3]);
 }
 

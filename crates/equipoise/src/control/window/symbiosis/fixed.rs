@@ -191,8 +191,8 @@ fn part(value: u64, moved: u64, whole: u64) -> u64 {
     (quotient << 20) + ((rest << 20) + moved * (value & LOW)) / whole
 }
 
-/// Kodama 2009, Eq. 15 in integer arithmetic: mean and mean deviation of the cross traffic `K - A`, in segments/s, as
-/// Q10 fixed-point numbers.
+/// Kodama 2009, Eq. 15 in integer arithmetic: mean and mean deviation of the cross traffic `K - A` (capacity minus
+/// available bandwidth), in segments/s, as Q10 fixed-point numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FixedNoise {
     moments: Option<(u64, u64)>,
@@ -209,8 +209,8 @@ impl FixedNoise {
     }
 
     /// Returns γ(t), the weight of cross traffic under noise: `γ / (1 + l σ / μ)` with mean μ and mean deviation σ,
-    /// computed as `γ μ / (μ + l σ)`. `gamma` is γ, and `weight` is l, the weight of noise; they and the result are Q20
-    /// fixed-point numbers. Returns γ before any sample, and if the mean is zero.
+    /// computed as `γ μ / (μ + l σ)`. `gamma` is γ, and `weight` is l, the weight of noise. `gamma`, `weight` and the
+    /// result are Q20 fixed-point numbers. Returns γ before the first sample, and if the mean is zero.
     pub fn gamma(&self, gamma: u64, weight: u64) -> u64 {
         let gamma = gamma.min(PARAMETER_ONE - 1);
         let Some((mean, deviation)) = self.moments.filter(|(mean, _)| *mean > 0) else { return gamma };

@@ -38,8 +38,8 @@ const STREAM: u64 = 0x6669_7864;
 const LEAST_WINDOW: f64 = 2.0;
 
 impl FixedSymbiosis {
-    /// Creates a law that starts as Reno, in slow start. It oscillates with strength m (`oscillation`), by random
-    /// numbers from `seed`.
+    /// Creates a law that starts as Reno, in slow start. `oscillation` is the strength m of the window's random
+    /// oscillation, and `seed` is the seed of the random numbers.
     ///
     /// A parameter that is negative or NaN counts as zero.
     pub fn new(config: SymbiosisConfig, oscillation: f64, seed: u64) -> Self {

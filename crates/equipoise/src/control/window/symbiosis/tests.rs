@@ -70,7 +70,7 @@ fn before_the_first_measurement_it_is_reno() {
     assert_eq!(symbiosis.snapshot().bandwidth, None);
 }
 
-/// If this test fails, the window law (Kodama 2009, Eq. 10) is not applied to the time between acknowledgements, or
+/// If this test fails, the window (Kodama 2009, Eq. 10) depends on how many acknowledgements arrive in a given time, or
 /// rates are not converted to packets.
 #[test]
 fn golden_window_whatever_the_acknowledgements_between() {
@@ -194,7 +194,8 @@ fn noise_lowers_gamma_and_raises_the_window_where_it_rests() {
         symbiosis.on_ack(at_ms(ms), &ack());
         deaf.on_ack(at_ms(ms), &ack());
     }
-    // The expected window is w* = {γ A + (1 - γ) K} τ, with 12000 bits per packet.
+    // The expected window is w* = {γ A + (1 - γ) K} τ, with 12000 bits per packet. γ is 0.55 with the noise, and 0.95
+    // if the weight of the noise is zero.
     close(symbiosis.window(), (0.55 * 10e6 + 0.45 * 100e6) / 12e3 * 0.12);
     close(deaf.window(), (0.95 * 10e6 + 0.05 * 100e6) / 12e3 * 0.12);
 }
