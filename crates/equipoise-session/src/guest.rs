@@ -197,7 +197,8 @@ impl Guest {
         is_limited
     }
 
-    /// Returns when [`on_timer`](Self::on_timer) must be called, if no other call changes this time; `None` for never.
+    /// Returns the time at which [`on_timer`](Self::on_timer) must be called; `None` if it need not be called. Any other
+    /// call of this object may change this time.
     pub fn next_timer(&self) -> Option<Instant<SenderClock>> {
         [self.governor.next_timer(), self.silence_at()].into_iter().flatten().min()
     }

@@ -42,8 +42,9 @@ enum {
 /* The growth of the delay is measured on the last sixth of a train. Our choice. */
 #define TAIL_PART 6
 /*
- * A burst is used if it was sent in at most 1/16 of the time in which it was acknowledged. If a burst is sent more
- * slowly, much cross traffic can get between its segments. Our choice.
+ * The time from the first to the last segment of a burst must be at most 1/16 of the time from the first to the last
+ * acknowledgement of the burst. Otherwise the burst is not used, because much cross traffic can get between segments
+ * that are sent slowly. Our choice.
  */
 #define BURST_CLOSE 16
 /*

@@ -56,8 +56,8 @@ impl Delays {
     }
 
     /// Returns the complementary distribution: for several shares of the packets, from 1 down to 0.001, the delay that
-    /// this share of the packets reached or exceeded. With fewer than 1000 packets, the distribution ends with the
-    /// longest delay.
+    /// this share of the packets reached or exceeded. A share of less than one packet counts as one packet, so with
+    /// fewer than 1000 packets the last delay is the longest delay.
     pub(super) fn distribution(&self) -> Vec<DelayShare> {
         let total = self.histogram.count();
         let rank = |step: u32| {

@@ -22,8 +22,8 @@ const OPPORTUNITY: u64 = 1500;
 /// of an opportunity cannot use this opportunity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeliveryTrace {
-    /// Times of the opportunities since the start of a round, in order; at least one. A round is one pass through the
-    /// trace. The last time is above zero and is the length of a round.
+    /// A round is one pass through the trace. This list has, in order, the time of each opportunity since the start of
+    /// the round. The last element is above zero, and is the length of a round.
     at: Arc<[Span]>,
     /// How far into the trace the first round starts. Each later round is a whole pass through the trace.
     begins: Span,

@@ -42,13 +42,13 @@ def sweep(
         ``draw``.
     :param file: the Parquet file to write.
     :param vary: a dict from key paths to lists of values.
-    :param draw: a dict from key paths to distributions such as ``"uniform(2 ms, 8 ms)"``. Each distribution has
-        ``points`` random values.
+    :param draw: a dict from key paths to distributions such as ``"uniform(2 ms, 8 ms)"``. For each of
+        ``points`` random points, one value is drawn from each distribution.
     :param runs: number of runs for each combination of values; the first run has the seed ``seed``, and later runs the
         next seeds.
-    :param folder: folder for the results of the parts. After an interruption, the same call with the same folder
-        continues the sweep. Without ``folder``, the parts are temporary files, which are deleted at the end of the
-        call.
+    :param folder: folder for intermediate results. The sweep is divided into parts, and each part has a file. After an
+        interruption, the same call with the same folder continues the sweep. Without ``folder``, the parts are
+        temporary files, which are deleted at the end of the call.
     :param threads: number of threads on this machine if no backend is used; all cores by default.
     :param backend: a backend of joblib: ``"loky"``, ``"threading"``, ``"dask"`` with a client, ``"ray"``, or the name
         of a registered backend. joblib must be installed. Workers receive the scenario's text and the number of a part,

@@ -14,8 +14,9 @@ use crate::{DropReason, Event};
 
 /// The control law of one path, in a session in which each path has its own law.
 ///
-/// The law works as in a session over this path alone. It uses per-packet reports about the path's packets. Answers to
-/// report requests on the path prove a delivery rate, which limits the law's rate.
+/// The law works as in a session over this path alone. It uses per-packet reports about the path's packets. In
+/// addition, the sender requests reports on the path. The receiver's answers state how much data arrived, and the law's
+/// rate is limited by the rate of these data.
 #[derive(Debug)]
 pub(super) struct Law {
     governor: Governor,

@@ -106,7 +106,7 @@ pub(super) fn controller(options: &Send, packet: Size) -> Result<BoxedController
 }
 
 /// Returns the function that creates the controller of each path. The session uses the returned function only if the
-/// controller needs per-packet reports, because only then does each path have its own controller.
+/// user chose a kind of controller that needs per-packet reports. For other kinds, one controller serves all paths.
 pub(super) fn laws(options: &Send, packet: Size) -> Result<PathLaws, RealError> {
     if options.bitrate.is_some() {
         // With a constant rate, all paths share one controller, so no further controllers are created.

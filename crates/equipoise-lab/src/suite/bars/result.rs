@@ -121,7 +121,7 @@ impl Unit {
         }
     }
 
-    /// Formats a number in the unit of tables, without trailing zeros.
+    /// Formats a number for a table, in the unit that tables show, such as ms or %, without trailing zeros.
     fn number(self, value: f64) -> String {
         let (scale, _) = self.scale();
         let text = format!("{:.3}", value * scale);

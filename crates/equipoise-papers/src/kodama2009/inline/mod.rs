@@ -58,7 +58,7 @@ pub(super) fn planned(options: &Options) -> u32 {
     runs * (Setting::all().count() as u32 + limited + steps) + transfers().count() as u32
 }
 
-/// Runs all settings of the inline measurement, and adds the claims and the table.
+/// Runs all settings of the inline measurement, and adds the claims and a figure with a table.
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let rows = Setting::all().map(|setting| row(lab, setting)).collect::<Result<Vec<_>, _>>()?;
     errors(lab, &rows, found);

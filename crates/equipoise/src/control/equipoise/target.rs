@@ -4,10 +4,11 @@ use crate::units::{Rate, Span};
 /// The law's target of the queueing delay, in s.
 ///
 /// `T = max(2 ms, k min(45 ms, 5 ms · (1 Mbit/s) / r)) + min(12 ms, 3 (n - 1.5 ms)+)`, limited by the application's
-/// maximum. `x+` is `max(x, 0)`. `k` is a factor that is larger for a higher priority and for a newcomer. Between its
-/// limits, `T` strictly decreases with the flow's own rate `r`. Flows that share a queue have the same delay. Therefore
-/// flows of the same priority reach equal rates. N such flows hold a queue of 5 ms · N / C, where C is the capacity in
-/// Mbit/s. The roughness `n` of the delay is not queueing, so it raises the target.
+/// maximum. `x+` is `max(x, 0)`. `k` is a factor that is larger for a higher priority and for a newcomer. `n` is the
+/// roughness: the part of the delays' variation that queueing does not cause. Roughness makes the measured queueing
+/// delay too long, so it raises the target. Between its limits, `T` strictly decreases with the flow's own rate `r`.
+/// Flows that share a queue have the same delay. Therefore flows of the same priority reach equal rates. N such flows
+/// hold a queue of 5 ms · N / C, where C is the capacity in Mbit/s.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct DelayTarget {
     /// The flow's priority: the rates of flows that share a bottleneck are in the ratio of their priorities.
