@@ -74,7 +74,7 @@ const GCC_INITIAL_RATE: Parameter = Parameter {
 
 pub(super) const GCC: Entry = Entry {
     name: "gcc",
-    summary: "Google congestion control: keeps the rate below that at which the delay begins to rise; needs feedback on single packets",
+    summary: "Google congestion control: keeps the rate just below the rate at which the delay begins to rise; needs feedback on single packets",
     source: "draft-ietf-rmcat-gcc-02; Carlucci 2016; libwebrtc, goog_cc",
     parameters: &[GCC_FORM, GCC_PROBING, GCC_DECREASE, GCC_PACING, GCC_INITIAL_RATE, GCC_MIN_RATE, MAX_RATE],
     make: |given, _| Ok(Box::new(Gcc::new(given.gcc()?))),
@@ -319,7 +319,7 @@ const MOST_QUEUE: Parameter = Parameter {
     kind: Kind::Span,
     default: Some("57 ms"),
     range: Some(("2 ms", "1 s")),
-    meaning: "upper limit of the target queueing delay of a flow that is alone; it matters on slow links, and where the delay varies much from packet to packet: there, a smaller value leaves more of the capacity unused",
+    meaning: "upper limit of the target queueing delay of a flow that is alone; the target is as long as this only on slow links, and where the delay varies much from packet to packet; on both, a smaller value leaves more of the capacity unused",
     source: "ours",
 };
 const BESIDE_LOSSES: Parameter = Parameter {

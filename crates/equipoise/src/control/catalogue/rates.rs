@@ -170,7 +170,7 @@ const QUEUE: Parameter = Parameter {
     kind: Kind::Choice(&["printed", "adaptive", "accumulated"]),
     default: Some("printed"),
     range: None,
-    meaning: "how the bottleneck's queue q is estimated: by its growth in the last interval; by this growth, corrected by earlier prediction errors; or by its whole length, from the delay",
+    meaning: "what the law takes for the bottleneck's queue q. printed: its growth in the last interval; adaptive: this growth, corrected by earlier prediction errors; accumulated: its whole length, calculated from the delay",
     source: "Subramanya 2003, Sec. 2; adaptive: Eq. 6, with an update rule of ours; accumulated: ours",
 };
 const LOW_MIN_RATE: Parameter = Parameter {
@@ -241,7 +241,7 @@ pub(super) static ENTRIES: &[Entry] = &[
     },
     Entry {
         name: "ap-load",
-        summary: "attractor perturbation as printed, with b(ρ) for the load ρ of the bottleneck; if the simulator or the link emulator does not provide this load, `b` applies",
+        summary: "attractor perturbation as printed, but b is calculated from the load of the bottleneck, which only the simulator and the link emulator know; elsewhere the parameter `b` applies",
         source: "Waki 2013, Eq. 11, 15, 16",
         parameters: &[TARGET, RESPONSE, MIN_RATE, MAX_RATE],
         make: |given, context| {
