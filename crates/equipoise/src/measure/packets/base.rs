@@ -225,8 +225,7 @@ mod tests {
     }
 
     /// After the path has become longer, an audio packet takes 92 ms and a video packet takes 100 ms. If the test
-    /// fails, the difference of 8 ms looks like a queue until the window of 12 s has passed, or `packet_s` is computed
-    /// from a class without samples.
+    /// fails, the difference of 8 ms looks like a queue until the window of 12 s has passed.
     #[test]
     fn a_shift_gives_no_base_to_a_class_without_samples() {
         let mut base = BaseDelay::new();

@@ -2,13 +2,15 @@ use super::{Sample, SizeClass};
 
 /// The time that the bottleneck takes to transmit a packet of 1200 bytes, measured with packets of different sizes.
 ///
-/// There are two estimates, and the result is the larger one. Each estimate is right in one state of the bottleneck, and
-/// too small in the other. Both methods are our own.
+/// There are two estimates, and the result is the larger one, because each estimate is far too small in some states of
+/// the bottleneck. The combination is our choice.
 ///
 /// - **By the smallest delays**, for a queue that empties now and then. The delay of an empty path grows with the size
-///   of the packet, so the smallest delays of small and of large packets give the time per bit. Smallest delays count
-///   for [`WINDOW_S`](Self::WINDOW_S). If small packets always met a longer queue than the fastest large packet, the
-///   estimate is too small. It is also too small after the bottleneck became slower, until the earlier delays expire.
+///   of the packet (Jacobson's pathchar uses the same effect). So the smallest delays of small and of large packets give
+///   the time per bit; if there are no small packets, medium packets take their place. A smallest delay counts for
+///   [`WINDOW_S`](Self::WINDOW_S). The estimate is too small if small packets met a longer queue than the fastest large
+///   packet, and after the bottleneck became slower, until the earlier delays expire. It is too large if large packets
+///   met a longer queue, and if several links of the path are slow, because it is the sum of their times.
 /// - **By successive packets**, for a queue that rarely empties. Two successive packets of the flow leave a busy
 ///   bottleneck one after the other, with the packets of other flows between them. So the interval of their arrivals
 ///   grows with their sizes, and a linear regression over such pairs gives the time per bit:
@@ -21,7 +23,7 @@ use super::{Sample, SizeClass};
 /// If the bottleneck is busy, `b2` is the time per bit, and `b1` is zero. If jitter behind the bottleneck does not
 /// reorder packets, packets catch up with a late packet. In the model of RFC 8868, Sec. 4.5, such packets arrive as far
 /// apart as the bottleneck takes for the first one, so `b1` is the time per bit, and `b2` is zero. If the bottleneck is
-/// idle, `b1` is `-b2`, and the estimate is zero.
+/// idle, `b1` is `-b2`, and the estimate is zero. The noise of this estimate is large while there are few pairs.
 #[derive(Clone, Copy, Debug)]
 pub struct PacketTime {
     /// For each size class, the sample with the smallest delay in each slot of `SLOT_S`, the current slot first.
@@ -43,13 +45,13 @@ const SLOTS: usize = 12;
 const SLOT_S: f64 = 5.0;
 /// The size to which the results apply, in bits.
 const PACKET_BITS: f64 = SizeClass::Large.usual_bits();
-/// Smallest difference of sizes from which a time per bit is calculated, in bits. With a smaller one, the noise of the
-/// delays would be multiplied by more than 12.
+/// A smaller difference of sizes, in bits, counts as this one. Otherwise the noise of the delays would be multiplied by
+/// more than 12.
 const LEAST_APART_BITS: f64 = 800.0;
 
 impl PacketTime {
-    /// How long a smallest delay counts, in s. It is five times as long as for the base delay, because the bottleneck's
-    /// rate changes less often than the route, and because the queue of a slow link rarely empties.
+    /// How long a smallest delay counts at most, in s, while delays are not held. It is five times as long as for the
+    /// base delay, because the queue of a slow link rarely empties.
     pub const WINDOW_S: f64 = SLOTS as f64 * SLOT_S;
 
     /// Creates a meter without packets.
@@ -70,13 +72,8 @@ impl PacketTime {
         }
         self.elapsed_s %= SLOT_S;
         for class in &mut self.least {
-            // A class of packet sizes without a recent sample keeps its last minimum.
-            let least = Delay::least(class);
             class.rotate_right(slots);
             class[..slots].fill(Delay::NONE);
-            if !Delay::least(class).is_known() {
-                class[0] = least;
-            }
         }
     }
 
@@ -90,8 +87,9 @@ impl PacketTime {
         self.pairs.push(sample);
     }
 
-    /// Returns the time that the bottleneck takes to transmit 1200 bytes, in s. Returns `None` until packets of
-    /// sufficiently different sizes have arrived.
+    /// Returns the time that the bottleneck takes to transmit 1200 bytes, in s. Returns `None` if it is not known: the
+    /// flow has no large packets within [`WINDOW_S`](Self::WINDOW_S), or no smaller ones, and less than 50 pairs of
+    /// successive packets of sufficiently different sizes.
     pub fn packet_s(&self) -> Option<f64> {
         match (self.by_least_delays(), self.pairs.packet_s()) {
             (Some(least), Some(pairs)) => Some(least.max(pairs)),
@@ -131,15 +129,17 @@ impl Delay {
 struct Pairs {
     last: Option<Sample>,
     /// The normal equations. Row i has the sums of `x_i x_j`, then the sum of `x_i d`, where x is 1, `l1`, `l2` and `g`.
-    /// All sums decay with time.
+    /// All sums decay with the time that the pairs cover.
     sums: [[f64; 5]; 4],
 }
 
-/// Time constant with which pairs lose weight, in s. With 10, 20 or 30 s, the share of slow random paths with unequal
-/// flows is about the same. With 30 s, the law's share of the capacity beside TCP CUBIC is below its bar.
+/// Time constant with which pairs lose weight, in s: after pairs whose packets left within this time in all, the weight
+/// of an earlier pair has fallen by the factor e. Times between pairs do not count. With values from 10 to 30 s, the
+/// share of bad random paths hardly differs. With 30 s, the law's share of the capacity beside TCP CUBIC is below its bar
+/// in case 5.6 with a queue of 100 ms.
 const PAIRS_S: f64 = 15.0;
-/// Pairs count only if their packets left within this time, in s, and if `d` is at most `MOST_S`, in s. Larger values
-/// come from pauses, not from the transmission of packets.
+/// Pairs count only if their packets left within this time, in s, and if the absolute value of `d` is at most `MOST_S`,
+/// in s. Larger values come mostly from pauses, not from the transmission of packets.
 const PAIR_S: f64 = 0.2;
 const MOST_S: f64 = 0.3;
 /// Minimum number of pairs, and minimum variance of the second packet's size in squared units of `PACKET_BITS`: a
@@ -160,8 +160,9 @@ impl Pairs {
         let Some(first) = self.last.replace(*sample) else { return };
         let gap_s = sample.departed_s - first.departed_s;
         let longer_s = sample.arrived_s - first.arrived_s - gap_s;
-        let is_pair = sample.number == first.number.wrapping_add(1) && (0.0..PAIR_S).contains(&gap_s);
-        if !is_pair || longer_s.abs() > MOST_S {
+        let is_next = sample.number == first.number.wrapping_add(1);
+        let is_pair = is_next && (0.0..PAIR_S).contains(&gap_s) && (-MOST_S..=MOST_S).contains(&longer_s);
+        if !is_pair {
             return;
         }
         let kept = 1.0 - gap_s / PAIRS_S;
@@ -210,23 +211,30 @@ mod tests {
     use super::*;
     use crate::random::stream_seed;
 
+    /// A number from 0 to 1, the `index`-th of the stream `seed`.
+    fn random(seed: u64, index: u64) -> f64 {
+        stream_seed(seed, index) as f64 / u64::MAX as f64
+    }
+
     /// A FIFO bottleneck of `bps` with a propagation delay of 20 ms. It also serves another flow, with packets of 400
-    /// bytes at `others_bps`. Behind the bottleneck, jitter delays packets without reordering.
+    /// bytes at `others_bps`. Behind the bottleneck, jitter delays packets. A packet that would overtake the previous
+    /// packet arrives after it by the time that the bottleneck took for the previous packet (RFC 8868, Sec. 4.5).
     struct Bottleneck {
         bps: f64,
         others_bps: f64,
         jitter_s: f64,
-        /// When the bottleneck will be idle, when the next packet of the other flow arrives, and when the last packet
-        /// of this flow arrived behind the jitter, in s.
+        /// When the bottleneck will be idle, when the next packet of the other flow arrives, when the last packet of
+        /// this flow arrived behind the jitter, and how long the bottleneck took for it, in s.
         free_s: f64,
         other_s: f64,
         last_s: f64,
+        last_took_s: f64,
         number: u64,
     }
 
     impl Bottleneck {
         fn new(bps: f64, others_bps: f64, jitter_s: f64) -> Self {
-            Self { bps, others_bps, jitter_s, free_s: 0.0, other_s: 0.0, last_s: 0.0, number: 0 }
+            Self { bps, others_bps, jitter_s, free_s: 0.0, other_s: 0.0, last_s: 0.0, last_took_s: 0.0, number: 0 }
         }
 
         /// Sends a packet of `bits` at `at_s`, in s.
@@ -236,23 +244,25 @@ mod tests {
                 self.other_s += 3200.0 / self.others_bps;
             }
             self.free_s = self.free_s.max(at_s) + bits / self.bps;
-            let jitter_s = self.jitter_s * (stream_seed(3, self.number) as f64 / u64::MAX as f64);
-            self.last_s = self.last_s.max(self.free_s + 0.020 + jitter_s);
+            let jitter_s = self.jitter_s * random(3, self.number);
+            self.last_s = (self.last_s + self.last_took_s).max(self.free_s + 0.020 + jitter_s);
+            self.last_took_s = bits / self.bps;
             self.number += 1;
             Sample { number: self.number, departed_s: at_s, arrived_s: self.last_s, bits, over_s: 0.0 }
         }
     }
 
-    /// Sends a packet every 20 ms, of `sizes` bytes in random order, from the second `from` on for `seconds`.
+    /// Sends packets of `sizes` bytes in random order, at random intervals of 10 to 30 ms, for `seconds` from the second
+    /// `from` on.
     fn run(meter: &mut PacketTime, link: &mut Bottleneck, (from, seconds): (u32, u32), sizes: &[f64]) {
-        for step in from * 50..(from + seconds) * 50 {
-            let at_s = 0.02 * f64::from(step);
+        for step in u64::from(from) * 50..u64::from(from + seconds) * 50 {
+            let at_s = 0.02 * step as f64 + 0.01 * random(7, step);
             meter.come_to(at_s, false);
-            meter.push(&link.send(at_s, 8.0 * sizes[stream_seed(5, u64::from(step)) as usize % sizes.len()]));
+            meter.push(&link.send(at_s, 8.0 * sizes[stream_seed(5, step) as usize % sizes.len()]));
         }
     }
 
-    /// With a packet every 20 ms, the mean rate of these sizes is 217 kbit/s.
+    /// The mean rate of these sizes is 217 kbit/s.
     const SIZES: [f64; 4] = [70.0, 300.0, 600.0, 1200.0];
 
     /// If this test fails, a flow on a link that is mostly idle does not know how long a packet takes.
@@ -267,10 +277,10 @@ mod tests {
     }
 
     /// If this test fails, a flow on a slow link whose queue never empties takes the link for a fast one. Here, the first
-    /// large packets meet an empty queue, and all later packets a queue of about 0.4 s.
+    /// packet is large and meets an empty queue. All later packets meet a queue of more than 0.1 s.
     #[test]
     fn behind_a_queue_successive_packets_tell_the_time() {
-        for jitter_s in [0.0, 0.010] {
+        for jitter_s in [0.0, 0.010, 0.060] {
             let (mut meter, mut link) = (PacketTime::new(), Bottleneck::new(0.4e6, 0.19e6, jitter_s));
             meter.push(&link.send(0.0, 9600.0));
             link.free_s = 0.4;
@@ -278,11 +288,23 @@ mod tests {
             let by_least_s = meter.by_least_delays().expect("all sizes");
             let packet_s = meter.packet_s().expect("packets of four sizes");
             assert!(by_least_s < 0.005, "jitter {jitter_s}: {by_least_s}");
-            assert!((packet_s - 0.024).abs() < 0.004, "jitter {jitter_s}: {packet_s}");
+            assert!((packet_s - 0.024).abs() < 0.009, "jitter {jitter_s}: {packet_s}");
         }
     }
 
-    /// If this test fails, a flow on a fast link beside TCP takes the link for a slow one, and detects TCP too late.
+    /// If this test fails, a flow keeps the time of a rate that its busy bottleneck no longer has.
+    #[test]
+    fn old_pairs_lose_their_weight() {
+        let (mut meter, mut link) = (PacketTime::new(), Bottleneck::new(0.4e6, 0.19e6, 0.0));
+        link.free_s = 0.4;
+        run(&mut meter, &mut link, (0, 30), &SIZES);
+        (link.bps, link.others_bps) = (0.8e6, 0.59e6);
+        run(&mut meter, &mut link, (30, 60), &SIZES);
+        let packet_s = meter.pairs.packet_s().expect("pairs");
+        assert!((packet_s - 0.012).abs() < 0.004, "{packet_s}");
+    }
+
+    /// If this test fails, a flow on a fast link beside another flow that fills the queue takes the link for a slow one.
     #[test]
     fn the_queue_of_another_flow_does_not_make_a_fast_link_slow() {
         let (mut meter, mut link) = (PacketTime::new(), Bottleneck::new(4e6, 3.8e6, 0.005));
@@ -299,30 +321,42 @@ mod tests {
         assert_eq!(meter.packet_s(), None);
     }
 
-    /// If this test fails, the meter keeps the smallest delays of a rate that the bottleneck no longer has.
+    /// If this test fails, the meter keeps the smallest delays of a rate or a route that the path no longer has, or it
+    /// forgets them although the queue hides newer ones.
     #[test]
     fn smallest_delays_expire_unless_they_are_held() {
+        let expired = |held: bool| {
+            let (mut meter, mut link) = (PacketTime::new(), Bottleneck::new(1e6, 0.0, 0.0));
+            run(&mut meter, &mut link, (0, 2), &SIZES);
+            link.bps = 0.5e6;
+            for step in 0..70 {
+                meter.come_to(2.0 + f64::from(step), held);
+                for bits in [560.0, 9600.0] {
+                    meter.push(&link.send(2.0 + f64::from(step) + bits * 1e-5, bits));
+                }
+            }
+            meter.by_least_delays().expect("both classes")
+        };
+        assert!((expired(true) - 0.0096).abs() < 1e-6 && (expired(false) - 0.0192).abs() < 1e-6);
         let (mut meter, mut link) = (PacketTime::new(), Bottleneck::new(1e6, 0.0, 0.0));
         run(&mut meter, &mut link, (0, 2), &SIZES);
-        link.bps = 0.5e6;
-        run(&mut meter, &mut link, (2, 50), &SIZES);
-        let before = meter.by_least_delays().expect("within the window");
-        run(&mut meter, &mut link, (52, 14), &SIZES);
-        let after = meter.by_least_delays().expect("after the window");
-        assert!((before - 0.0096).abs() < 1e-6 && (after - 0.0192).abs() < 1e-6, "{before} {after}");
-        meter.come_to(200.0, true);
-        assert_eq!(meter.by_least_delays(), Some(after), "held");
+        run(&mut meter, &mut link, (2, 70), &[1200.0]);
+        assert_eq!(meter.by_least_delays(), None, "small packets of a minute ago may be from another route");
     }
 
+    /// If this test fails, hostile or broken timestamps make the time infinite, negative or not a number, for ever.
     #[test]
     fn odd_samples_give_no_odd_times() {
-        let mut meter = PacketTime::new();
-        for step in 0..400u64 {
-            let wild = [0.0, 1e300, -1e300, f64::MIN_POSITIVE][step as usize % 4];
-            let (departed_s, arrived_s) = (0.01 * step as f64, 0.01 * step as f64 + wild);
-            meter.come_to(departed_s, false);
-            meter.push(&Sample { number: step / 2 * 2 + step % 3, departed_s, arrived_s, bits: 9600.0, over_s: 0.0 });
-            assert!(meter.packet_s().is_none_or(|it| it >= 0.0), "{meter:?}");
+        let (mut meter, mut link) = (PacketTime::new(), Bottleneck::new(0.4e6, 0.19e6, 0.0));
+        run(&mut meter, &mut link, (0, 20), &SIZES);
+        let odd = [f64::NAN, f64::INFINITY, 1e300, -1e300, MOST_S, -MOST_S, 0.0, f64::MIN_POSITIVE];
+        for (index, by_s) in (0u64..400).zip(odd.into_iter().cycle()) {
+            let sample = link.send(20.0 + 0.01 * index as f64, 8.0 * SIZES[index as usize % 4]);
+            let departed_s = if index % 7 == 0 { sample.departed_s - by_s } else { sample.departed_s };
+            let number = if index % 11 == 0 { u64::MAX } else { sample.number };
+            meter.push(&Sample { number, departed_s, arrived_s: sample.arrived_s + by_s, ..sample });
+            assert!(meter.pairs.packet_s().is_some_and(|it| (0.0..1e3).contains(&it)), "{meter:?}");
+            assert!(meter.packet_s().is_some_and(|it| it >= 0.0), "{meter:?}");
         }
     }
 }
