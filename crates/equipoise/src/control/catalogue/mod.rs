@@ -102,12 +102,12 @@ impl<C, X> Entry<C, X> {
 }
 
 impl<C, X: Context> Entry<C, X> {
-    /// Parses `given`, which are pairs of a parameter's name and its value as text. Parameters that are not given get
-    /// their default values.
+    /// Parses `given`, which are pairs of a parameter's name and its value as text. A parameter that is not given
+    /// gets its default value.
     ///
     /// # Errors
-    /// [`ConfigError`] for the first parameter that is unknown, missing, of the wrong kind or out of range, and for
-    /// inconsistent values.
+    /// [`ConfigError`] for the first parameter that is unknown, of the wrong kind or out of range; if a parameter without
+    /// a default value is not given; and if the values are inconsistent.
     pub fn parse(&self, given: &[(&str, &str)]) -> Result<Parameters, ConfigError> {
         if let Some((name, _)) = given.iter().find(|(name, _)| self.parameters.iter().all(|p| p.name != *name)) {
             let known: Vec<_> = self.parameters.iter().map(|p| p.name).collect();

@@ -34,7 +34,8 @@ const MOST_SQUEEZED: f64 = 2.0;
 /// The path is full if the receiving rate is below this share of the sending rate (libwebrtc,
 /// `probe_bitrate_estimator`).
 const FULL: f64 = 0.9;
-/// If a probe fills the path, it proves this share of its receiving rate (libwebrtc, `probe_bitrate_estimator`).
+/// If the path was full, the probe's result is this share of the rate at which the probe was received (libwebrtc,
+/// `probe_bitrate_estimator`).
 const USED: f64 = 0.95;
 /// Maximum sending time and receiving time of a probe (libwebrtc, `probe_bitrate_estimator`).
 const LONGEST: Span = Span::from_secs(1);
