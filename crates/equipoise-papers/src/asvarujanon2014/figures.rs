@@ -58,7 +58,7 @@ macro_rules! specs {
             min_delay_surges: Spec::new(
                 concat!($fig3, "min_delay_surges"),
                 "Fig. 3(a)",
-                "At 1.5 Mbit/s Min-delay suffers surges: what it moves to LTE congests it. Our LTE path was made so.",
+                "At 1.5 Mbit/s, Min-delay suffers surges: the traffic that it moves to LTE congests LTE. Our LTE path was made so.",
                 Rule::above(2.0),
             )
             .unit("ratio")
@@ -66,21 +66,21 @@ macro_rules! specs {
             near_best: Spec::new(
                 concat!($fig3, "ap_near_best_single"),
                 "Fig. 3(b)",
-                "At a higher total that WiMAX carries AP, which does not know the paths, has nearly the delay of the best single path.",
+                "At a higher total that WiMAX alone can carry, AP has nearly the delay of the best single path, although it does not know the paths.",
                 Rule::below(1.2),
             )
             .unit("ratio"),
             below_single: Spec::new(
                 concat!($fig3, "ap_below_single_above_capacity"),
                 "Fig. 3(c)",
-                "At a total above what WiMAX carries AP's delay is below that of every single path.",
+                "At a total that WiMAX alone cannot carry, AP's delay is below that of every single path.",
                 Rule::below(1.0),
             )
             .unit("ratio"),
             keep_total: Spec::new(
                 concat!($fig4, "others_keep_total"),
                 "Fig. 4(a)",
-                "At 1.5 Mbit/s AP, Equal and WiMAX-only carry the total, less one per cent at most.",
+                "At 1.5 Mbit/s, AP, Equal and WiMAX-only each carry at least 99 % of the total.",
                 Rule::above(99.0).in_every_cell(),
             )
             .unit("% of the total"),
@@ -95,7 +95,7 @@ macro_rules! specs {
             throughput_near_best: Spec::new(
                 concat!($fig4, "ap_near_best_single"),
                 "Fig. 4(b)",
-                "At a higher total that WiMAX carries AP has nearly the throughput of the best single path.",
+                "At a higher total that WiMAX alone can carry, AP has nearly the throughput of the best single path.",
                 Rule::above(0.95),
             )
             .unit("ratio"),
@@ -110,8 +110,7 @@ macro_rules! specs {
             beats_single: Spec::new(
                 concat!($fig4, "ap_beats_single_above_capacity"),
                 "Fig. 4(c)",
-                "At a total above what WiMAX carries AP's throughput is above that of every single path. The law was given a rule for \
-                 paths without statistics after this had failed.",
+                "At a total that WiMAX alone cannot carry, AP's throughput is above that of every single path. This claim failed at first; then the law was given a rule for paths without statistics.",
                 Rule::above(0.0),
             )
             .unit("Mbit/s more")
@@ -261,7 +260,10 @@ fn low_delays(low: &AtTotal, specs: &Specs) -> Option<[Claim; 4]> {
     let below: Vec<_> = [ap, equal, wimax].iter().filter_map(|row| ratio(row, min_delay, DELAY).estimate).collect();
     let means = format!("Min-delay {} ms.", min_delay.mean(DELAY).words(1));
     let surges = |row: &Row, spec: &Spec| {
-        let note = format!("Largest mean of a period, over WiMAX-only's; {} ms in the mean.", row.mean(SURGE).words(0));
+        let note = format!(
+            "The largest mean delay of a period, divided by that of WiMAX-only. The mean of this largest delay over the runs is {} ms.",
+            row.mean(SURGE).words(0)
+        );
         spec.decide(low.runs(), ratio(row, wimax, SURGE), note)
     };
     Some([

@@ -19,21 +19,21 @@ const LOOKED_AT: u32 = 5;
 const GAUSSIAN: [Spec; 2] = [
     gaussian(
         "sec3.gaussian_wimax",
-        "The delays of our WiMAX path, at half of what it leaves, are roughly those of a Gaussian.",
+        "The delays of our WiMAX path, at half of the capacity that the cross traffic leaves, are roughly those of a Gaussian.",
     ),
     gaussian(
         "sec3.gaussian_lte",
-        "The delays of our LTE path, at half of what it leaves, are roughly those of a Gaussian.",
+        "The delays of our LTE path, at half of the capacity that the cross traffic leaves, are roughly those of a Gaussian.",
     ),
 ];
 const LINEAR: [Spec; 2] = [
     linear(
         "sec3.linear_wimax",
-        "On our WiMAX path the mean delay is linear in the rate, up to nine tenths of what it leaves.",
+        "On our WiMAX path the mean delay is linear in the rate, up to nine tenths of the capacity that the cross traffic leaves.",
     ),
     linear(
         "sec3.linear_lte",
-        "On our LTE path the mean delay is linear in the rate, up to nine tenths of what it leaves.",
+        "On our LTE path the mean delay is linear in the rate, up to nine tenths of the capacity that the cross traffic leaves.",
     ),
 ];
 pub(super) const CLAIMS: &[Spec] = &[GAUSSIAN[0], LINEAR[0], GAUSSIAN[1], LINEAR[1]];
@@ -75,7 +75,11 @@ pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
         let r2: Vec<_> = lines.iter().filter_map(|line| regression(line)).map(|line| line.r2).collect();
         let note = "Largest distance between the distribution of a run's delays and that of a Gaussian of their mean and variance.";
         found.claims.push(GAUSSIAN[path].decide(runs, Mean::of(&distances), note));
-        found.claims.push(LINEAR[path].decide(runs, Mean::of(&r2), "Of a line through nine rates, run by run."));
+        found.claims.push(LINEAR[path].decide(
+            runs,
+            Mean::of(&r2),
+            "The mean over the runs of R² of a line through nine rates.",
+        ));
         let line = lines.into_iter().next().unwrap_or_default();
         layers.push(PlotLayer { name: method.name.to_owned(), data: PlotData::Line(line) });
     }

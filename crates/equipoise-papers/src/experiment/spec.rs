@@ -113,8 +113,8 @@ impl Rule {
         };
         let cells = match self.cells {
             Cells::One => "",
-            Cells::Every => " in every cell, their number corrected for (Holm 1979)",
-            Cells::Some => " in one cell at least, their number corrected for (Holm 1979)",
+            Cells::Every => " in every cell (corrected for the number of cells, Holm 1979)",
+            Cells::Some => " in one cell at least (corrected for the number of cells, Holm 1979)",
         };
         format!("The whole interval {bound}{cells}.")
     }
@@ -358,7 +358,7 @@ mod tests {
             words.map(|rule| rule.words()),
             [
                 "The whole interval lies above 0.5.",
-                "The whole interval lies below 2 in one cell at least, their number corrected for (Holm 1979).",
+                "The whole interval lies below 2 in one cell at least (corrected for the number of cells, Holm 1979).",
                 "The whole interval lies from 0.9 to 1.1.",
                 "The whole interval is 0.",
             ]
