@@ -13,7 +13,7 @@ export class Charts {
   #plots = [];
   #played = null;
 
-  /** Creates the charts for a new result `played`, or again after the page's width or colours have changed. */
+  /** Creates the charts of the result `played`. Called for a new result, and if the page's width or colours change. */
   show(played) {
     this.#played = played;
     for (const plot of this.#plots) plot.destroy();

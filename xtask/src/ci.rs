@@ -88,7 +88,7 @@ impl Told {
         self.check_skipped(workspace)
     }
 
-    /// Prints a line from the output of tests, and counts it if it reports a skipped test.
+    /// Prints a line from the output of tests. If the line reports a skipped test, counts the line.
     fn line(&mut self, line: &str) {
         println!("{line}");
         if line.starts_with(test::SKIPPED) {

@@ -92,8 +92,8 @@ fn dispatch(words: &[&str]) -> Result<(), Error> {
     }
 }
 
-/// Builds the command `equipoise` for release and replaces this process with its demo, so that Ctrl-C and the exit code
-/// are those of the command.
+/// Builds the command `equipoise` for release, and replaces this process with the command's demo. So Ctrl-C goes to the
+/// command, and the caller gets the command's exit code.
 fn demo(workspace: &Workspace, arguments: &[&str]) -> Result<(), Error> {
     let run = ["run", "--release", "--package", "equipoise-cli", "--bin", "equipoise", "--", "demo"];
     let manifest = workspace.path("Cargo.toml");

@@ -1,8 +1,8 @@
 """Computes the utilisation and the queueing delay of a live run from its two captures.
 
 The queueing delay of a packet is its one-way delay between the captures, minus the propagation delay, minus its
-transmission time at the current capacity. Both captures use the clock of the same kernel. A packet counts for the time
-at which it left the bottleneck.
+transmission time at the current capacity. Both captures use the clock of the same kernel. A packet belongs to
+the interval in which it left the bottleneck.
 """
 
 import collections

@@ -4,7 +4,8 @@ simulated runs.
 
   run.py --equipoise PATH [--peers pion,chromium,scream,...] [--case 5.1|tcp] [--runs 3] [--worlds live,sim] [--out FILE] [--captures DIR]
 
-Live runs need root and a machine with little other load. A run whose captures exist is measured, but not run again.
+Live runs need root and a machine with little other load. If the captures of a run exist, the program evaluates these
+captures and does not repeat the run.
 `README.md` describes the comparison, and what each peer needs.
 """
 

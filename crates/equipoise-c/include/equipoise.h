@@ -17,8 +17,8 @@
     EQ_VERSION_TEXT_(major) "." EQ_VERSION_TEXT_(minor) "." EQ_VERSION_TEXT_(patch)
 #define EQ_VERSION EQ_VERSION_TEXT(EQ_VERSION_MAJOR, EQ_VERSION_MINOR, EQ_VERSION_PATCH)
 
-// Major version of the header, which is also in the soname. It increases when programs must be rebuilt for the new
-// version.
+// Major version of the header. The soname contains the same number. The number increases when programs must be rebuilt
+// for the new version.
 #define EQ_VERSION_MAJOR 0
 
 // Minor version of the header. It increases when calls or fields are added.

@@ -2,8 +2,8 @@
 
 use std::ffi::{CStr, c_char};
 
-/// Major version of the header, which is also in the soname. It increases when programs must be rebuilt for the new
-/// version.
+/// Major version of the header. The soname contains the same number. The number increases when programs must be rebuilt
+/// for the new version.
 pub const EQ_VERSION_MAJOR: u32 = 0;
 /// Minor version of the header. It increases when calls or fields are added.
 pub const EQ_VERSION_MINOR: u32 = 1;

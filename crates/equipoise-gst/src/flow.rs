@@ -356,8 +356,8 @@ impl Spacing {
     fn take(&mut self, now: Instant<SenderClock>) {
         let since = self.last.map_or(Span::ZERO, |last| now - last);
         if since > Self::TOGETHER {
-            // `apart` is the longest of the recent intervals between reports. Each report first reduces `apart` by 1/8,
-            // so that an old interval does not count forever.
+            // `apart` is the longest of the recent intervals between reports. Each new interval first reduces `apart`
+            // by 1/8, so that an old interval does not count forever.
             let kept = Span::from_nanos(self.apart.as_nanos() / 8 * 7);
             self.apart = since.min(Self::MOST).max(kept);
         }

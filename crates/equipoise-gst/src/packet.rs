@@ -9,7 +9,7 @@ pub(crate) struct PacketInfo {
     pub(crate) whole: u32,
     pub(crate) ssrc: u32,
     pub(crate) timestamp: u32,
-    /// The marker bit. If the payload is video, it marks the last packet of a frame.
+    /// The marker bit. In a video stream, this bit marks the last packet of a frame.
     pub(crate) marker: bool,
     /// Whether the packet has the header extension for a transport-wide number. If so, `rtpsession` sets the number,
     /// and the receiver reports on the packet.

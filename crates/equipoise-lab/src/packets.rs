@@ -88,7 +88,8 @@ impl PacketLines {
         }
     }
 
-    /// Returns the lines of the packets that did not arrive, one flow after another, in the order of sending.
+    /// Returns the lines of the packets that did not arrive. The lines are grouped by flow, and each group is in the
+    /// order of sending.
     pub fn finish(self) -> String {
         let mut text = String::new();
         for (flow, UnderWay { packets, paths }) in self.flows {

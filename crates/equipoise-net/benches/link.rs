@@ -95,7 +95,8 @@ fn relay(mbps: u64, spin: bool, seconds: i64) -> Outcome {
     Ok(())
 }
 
-/// Stops a bridge after `seconds` plus 0.5 s. By then, the load generator, which starts about 0.2 s late, has stopped.
+/// Waits for `seconds` plus 0.5 s, then stops the bridge. The load generator sends for `seconds`, and starts about
+/// 0.2 s after the bridge. So the load generator stops before the bridge.
 fn finish(bridge: Bridge, seconds: i64) -> Outcome<BridgeReport> {
     let clock = Clock::new();
     clock.sleep_until(clock.now() + Span::from_secs(seconds) + Span::from_millis(500));

@@ -166,7 +166,7 @@ impl Sender {
         })
     }
 
-    /// Returns the present period. While a transport sends its last data before a switch, this is still the old period.
+    /// Returns the present period. While a transport sends its last data before a switch, the old period continues.
     pub const fn period(&self) -> Period {
         match self.stage {
             Stage::Tcp | Stage::TcpDrains => Period::Probing,
@@ -250,8 +250,8 @@ impl Sender {
         }
         let soon = self.handled + Span::from_nanos(1);
         let period = match self.stage {
-            // The running period has no planned end: the flow ends in this period when the waiting data has been sent,
-            // unless a circuit breaker stops RTP before.
+            // When the application has ended the flow, the running period has no planned end. The flow ends in this
+            // period when the waiting data has been sent, unless a circuit breaker stops RTP earlier.
             Stage::Rtp { .. } if self.stopping => None,
             Stage::Tcp | Stage::Rtp { .. } => self.tpba.wake().map(|at| at.max(soon)),
             Stage::TcpDrains | Stage::RtpDrains { .. } => None,

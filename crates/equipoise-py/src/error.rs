@@ -36,12 +36,12 @@ pub(crate) fn not_swapped(py: Python<'_>, error: &SwapError) -> PyErr {
     }
 }
 
-/// Converts the error of variants that cannot be compared into a Python exception.
+/// Converts a [`CompareError`] to a Python exception. The error says why variants cannot be compared.
 pub(crate) fn not_compared(py: Python<'_>, error: &CompareError) -> PyErr {
     failed(py, error)
 }
 
-/// Converts the error of a suite that cannot be run.
+/// Converts a [`SuiteError`] to a Python exception. The error says why a suite cannot be run.
 pub(crate) fn no_suite(py: Python<'_>, error: &SuiteError) -> PyErr {
     match error {
         SuiteError::Scenario { source, .. } => wrong(py, source),

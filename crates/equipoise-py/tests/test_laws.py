@@ -45,7 +45,7 @@ def ran(law: type[Steady], scenario: dict[str, Any] | None = None) -> tuple[dict
 
 def test_a_law_by_intervals_decides_the_rate() -> None:
     """If this test fails, a session does not send at the rate of a law in Python, or the law's feedback differs from
-    the results. """
+    the results of the run."""
     flow, law = ran(Steady)
     assert flow["controller"] == "mine" and law.packet_bytes == 1000
     assert flow["mean_rate_bps"] == pytest.approx(1e6, rel=0.01)

@@ -84,8 +84,8 @@ impl Split {
         self.lock().total = Some(total);
     }
 
-    /// Returns the sum of the paths' maximum rates, which their own controllers set. This is the upper limit for an
-    /// encoder.
+    /// Returns the sum of the paths' maximum rates. Each path's controller sets the maximum rate of the path. The sum
+    /// is the upper limit for an encoder.
     pub fn most(&self) -> Rate {
         self.lock().most()
     }

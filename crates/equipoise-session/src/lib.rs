@@ -79,8 +79,8 @@ pub enum Input<'a> {
     },
     /// The time returned by `wake` has come; a call that is early or not needed does no harm.
     Timer,
-    /// Payload from the application: the next bytes of its stream, or one RTP packet, depending on the session's
-    /// configuration.
+    /// Payload from the application: the next bytes of the application's stream, or one RTP packet. The session's
+    /// configuration determines which.
     Payload {
         /// The payload.
         payload: &'a [u8],
@@ -110,7 +110,7 @@ pub enum Input<'a> {
 }
 
 impl<'a> Input<'a> {
-    /// Creates the input for a datagram on path 0 whose ECN field was not read.
+    /// Creates the input for a datagram on path 0. The ECN field is [`Ecn::NotCapable`], because it was not read.
     pub const fn datagram(datagram: &'a [u8]) -> Self {
         Self::Datagram { path: PathId(0), datagram, ecn: Ecn::NotCapable }
     }

@@ -25,11 +25,12 @@ pub struct LinkId(pub(crate) usize);
 
 /// The network: links, the packets in flight between them, and the streams that send packets into links.
 ///
-/// A packet's arrival at a link is not an event of the simulator. The network advances when all packets that sessions
-/// send before some time are known. Then the links are computed in order, each link after its feeders: the sessions,
-/// streams and links that send packets into it. A link processes all packets that arrive before the
-/// earliest time at which a feeder may still send another packet. These packets are merged by time into one batch, so
-/// that each step handles many packets.
+/// A packet's arrival at a link is not an event of the simulator. The network [advances](Self::advance) to a time when
+/// all packets that sessions send before this time are known. Then the links are computed in order, each link after its
+/// feeders. The feeders of a link are the sessions, streams and links that send packets into the link. A link processes
+/// all packets that arrive before the earliest time at which a feeder may still send another packet. These packets are
+/// merged by time into one batch, so that each step handles many packets.
+///
 /// Packets that arrive at the end of a session's route wait until the session takes them.
 #[derive(Default)]
 pub(crate) struct Network {

@@ -95,8 +95,8 @@ pub trait Observer {
         }
     }
 
-    /// Called when packets of a stream arrived at the end of its route, in time order. By default, calls
-    /// [`on_arrival`](Self::on_arrival) and [`on_event`](Self::on_event) for each packet.
+    /// Called when packets of a stream arrived at the end of the stream's route. `packets` is in time order. By
+    /// default, calls [`on_arrival`](Self::on_arrival) and [`on_event`](Self::on_event) for each packet.
     fn on_arrivals(&mut self, flow: FlowId, packets: &[Packet]) {
         for packet in packets {
             self.on_arrival(packet.at, flow, Side::Far, packet.arrival());

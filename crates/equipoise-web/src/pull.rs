@@ -106,8 +106,8 @@ fn span(seconds: f64) -> Option<Span> {
 /// Maximum rate in a request, in bit/s. A larger rate is assumed to be a typing error.
 const MOST_BPS: f64 = 1e12;
 
-/// Returns the changes of one quantity made by hand, sorted by time. If two changes have the same time, the later one
-/// in the list applies.
+/// Returns the user's changes of one quantity, sorted by time. If two changes have the same time, the last of them in
+/// `pulls` applies.
 fn of<T>(pulls: &[Pull], quantity: Quantity, value: impl Fn(f64) -> Option<T>) -> Result<Pulls<T>, PullError> {
     let of_it = pulls.iter().filter(|pull| pull.quantity == quantity);
     let typed = of_it.map(|pull| span(pull.at_s).zip(value(pull.value)).ok_or(PullError::Value));

@@ -1,5 +1,5 @@
-//! Exchanges RTCP with the local decoder and the local encoder: the session carries the decoder's key-frame requests to
-//! the encoder.
+//! Exchanges RTCP with local programs. At the receiver of a session, the decoder sends requests for key frames. At the
+//! sender of the session, such requests are passed to the encoder.
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};

@@ -114,7 +114,7 @@ fn records(file: &str) -> Vec<Value> {
 }
 
 /// The scenarios contain a session with background traffic, a session with live media, and a session over two paths.
-/// Each end has a qlog file. The numbers of sent or received packets in this file must match the results.
+/// Each end has a qlog file. The number of sent or received packets in each file must match the results.
 #[test]
 fn qlog_has_a_file_for_each_end_and_says_the_same_as_the_results() {
     for (name, ends) in [("demo-short", 2), ("call", 2), ("two-paths", 2)] {

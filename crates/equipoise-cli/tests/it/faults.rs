@@ -25,7 +25,7 @@ pub(crate) struct Bench {
     hosts: Hosts,
     middle: Middle,
     folder: Folder,
-    /// The clocks of the hosts that a test can set; `None` if the hosts use the machine's clocks.
+    /// Clocks that a test can set, for the hosts; `None` if the hosts use the machine's clocks.
     clocks: Option<Clocks>,
     /// The lock on the machine. It is the last field, so that it is released last.
     _machine: Machine,

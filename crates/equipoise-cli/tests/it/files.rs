@@ -95,8 +95,8 @@ fn a_report_on_standard_output_is_nothing_but_html() {
     }
 }
 
-/// Runs the command, reads the first `after` bytes of its standard output, and closes this pipe. Returns the command's
-/// standard error and exit status.
+/// Runs the command with its standard output in a pipe. Reads the first `after` bytes from the pipe, and closes the
+/// pipe. Returns the command's standard error and exit status.
 fn unread(arguments: &[&str], after: usize) -> Output {
     let mut child =
         equipoise().args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the command starts");

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::machine::Machine;
 use crate::support::{Folder, Running, equipoise, scenario};
 
-/// The fast test of live runs on the loopback interface.
+/// The live run is on the loopback interface, and is interrupted after its first interval.
 #[test]
 fn an_interrupted_run_writes_what_it_measured_and_says_so_by_its_exit_code() {
     let _machine = Machine::shared();

@@ -56,7 +56,7 @@ fn a_flow_pair_alone_has_the_link_in_both_worlds_and_one_report() {
         assert!(!rtp.is_empty(), "{pair}");
         assert!(rtp.iter().all(|period| (2.5e6..4.4e6).contains(&number(&period["rate_bps"]))), "{pair}");
         // There is one sample per 500 ms, so sample 5 covers the time from 2.5 s to 3 s. The flow starts at 0.3 s and
-        // has a high rate by then.
+        // has reached a high rate before 2.5 s.
         let received = flow["received"].as_array().expect("a list");
         assert!(received.len() == 20 && number(&received[5]["rate_bps"]) > 2e6, "{flow}");
         // The delay of the RTP flow: 5 ms of propagation, 1.2 ms of transmission, and the time in a queue that contains

@@ -119,8 +119,8 @@ impl Running {
         Self { child, lines }
     }
 
-    /// Starts the command, and waits for the first line that it prints when it is ready. Returns the command and this
-    /// line.
+    /// Starts the command, and waits for the command's first line of output. The command prints this line when it is
+    /// ready. Returns the running command and the line.
     #[track_caller]
     pub(crate) fn ready(command: &mut Command) -> (Self, String) {
         let running = Self::start(command);

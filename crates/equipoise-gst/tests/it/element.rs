@@ -28,7 +28,7 @@ fn bwe(harness: &Harness) -> gst::Element {
     }
 }
 
-/// Returns an RTP packet with the header extension for a transport-wide number.
+/// Returns an RTP packet with the header extension for a transport-wide sequence number.
 fn packet(number: u16, payload: usize) -> gst::Buffer {
     let [high, low] = number.to_be_bytes();
     let header = [0x90, 0x60, high, low, 0, 0, 0, 1, 0, 0, 0, 7, 0xBE, 0xDE, 0, 1, 0x31, 0, 0, 0];

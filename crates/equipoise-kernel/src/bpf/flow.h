@@ -77,8 +77,8 @@ struct flow {
 	/* Number of consecutive trains that were slower than the available bandwidth. */
 	u32 clear;
 	/*
-	 * A result that differs much from the present A (available bandwidth). The next train must confirm this result; 0
-	 * if there is no such result.
+	 * A result that differs much from the present A (available bandwidth), so the next train must confirm it. The value
+	 * is 0 if there is no such result.
 	 */
 	u64 set_aside;
 };

@@ -37,7 +37,7 @@ extern void tcp_cong_avoid_ai(struct tcp_sock *tp, u32 w, u32 acked) __ksym;
 #define LEAST_WINDOW 2
 /*
  * Maximum time for one step of the control law, in us. If more time has passed since the last step, the window stays as
- * it is. The value is the minimum timeout (RFC 6298, Sec. 2.4).
+ * it is. The value is TCP's minimum retransmission timeout (RFC 6298, Sec. 2.4).
  */
 #define LONGEST_PAUSE_US 1000000
 /* Minimum slow-start threshold, in segments (RFC 5681, Eq. 4). */

@@ -134,7 +134,7 @@ static __always_inline void judge_burst(struct flow *flow)
 	if (gap == 0 || gap > 0xFFFFFFFF)
 		return;
 	flow->gaps_ns[flow->gaps & (CAPACITIES - 1)] = gap;
-	/* Before the counter would overflow, it is reset to a value that selects the same element of `gaps_ns`. */
+	/* Reset the counter before it overflows. 0xFFFFFFF0 and CAPACITIES select the same element of `gaps_ns`. */
 	flow->gaps = flow->gaps == 0xFFFFFFF0 ? CAPACITIES : flow->gaps + 1;
 	gap = median_gap(flow);
 	if (gap)
@@ -280,8 +280,8 @@ static __always_inline void train_plan(struct flow *flow, const struct tcp_sock 
 	if (!flow->capacity)
 		burst = total = total > FIRST_BURST ? FIRST_BURST : total;
 	/*
-	 * Rates are in Q10 segments/s. The train's rate is above the connection's own rate, but not high enough to fill the
-	 * queue.
+	 * Rates are in Q10 segments/s. The train's rate is above the connection's own rate (`own`), but at most 1/16 above
+	 * the capacity, so that the train does not fill the queue.
 	 */
 	own = (u64)window * 1024000000 / round_trip;
 	rate = flow->available ? flow->available + flow->capacity / ABOVE_PART(flow->trains) : flow->capacity;

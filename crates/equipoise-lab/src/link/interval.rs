@@ -37,7 +37,7 @@ pub(super) struct Sampled {
 }
 
 impl Sampled {
-    /// Returns the state of a path that started at `start`.
+    /// Creates the sample that starts the first interval. The path started at `start`, and all its counters are zero.
     pub(super) fn of(start: Time) -> Self {
         let (forward, back) = (LinkStats::default(), LinkStats::default());
         Self { start, last: BridgeSample { at: start, forward, back } }

@@ -14,8 +14,8 @@ pub(super) struct Histogram {
     count: u64,
 }
 
-/// Shortest and longest duration that the histogram distinguishes, in nanoseconds. Shorter durations share the first
-/// cells, which are 512 ns wide, and a longer duration counts as the longest.
+/// The histogram distinguishes durations from `LEAST` to `MOST` (both in nanoseconds). Shorter durations share two
+/// cells of 512 ns. A longer duration counts as `MOST`.
 const LEAST: u64 = 1_000;
 const MOST: u64 = 1_000_000_000_000;
 /// log2 of the number of cells that have the same width: 1024 cells give three significant digits. Only the smallest

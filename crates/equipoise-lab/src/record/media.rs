@@ -156,8 +156,8 @@ impl MediaRecord {
     #[cold]
     fn place(&mut self, at: Span) -> Place {
         let index = ((at - self.start).max(Span::ZERO) / self.interval).and_then(|index| usize::try_from(index).ok());
-        // The number of intervals in a run is limited. A larger index means that the clock of one of the hosts is
-        // wrong.
+        // A run has at most `MOST_INTERVALS` intervals. An index above this limit means that the clock of one of the
+        // hosts is wrong.
         let Some(index) = index.filter(|index| (*index as u64) < MOST_INTERVALS) else { return Place::NOWHERE };
         if index >= self.intervals.len() {
             self.intervals.resize_with(index + 1, Interval::default);

@@ -83,8 +83,8 @@ fn on_grid(curve: &[(f64, f64)], least: f64, longest: f64) -> Vec<(f64, f64)> {
     (0..=GRID).map(at).collect()
 }
 
-/// Hides the points of each line that are below the axis, and the points of each band whose upper edge is below the
-/// axis.
+/// Hides the points of lines that are below the axis. Points of bands are hidden if the upper edge at the point is
+/// below the axis.
 fn above_the_axis(mut layers: Vec<Layer>) -> Vec<Layer> {
     let least = f64::from(LEAST_PERCENT);
     for layer in &mut layers {

@@ -179,7 +179,8 @@ class Chart {
       "wheel",
       (event) => {
         // With Ctrl or Meta, the wheel zooms. The browser reports pinching on a touchpad as a wheel event with Ctrl. In
-        // a zoomed chart, the wheel also pans to the sides. All other wheel events scroll the page.
+        // a zoomed chart, a wheel event that is more horizontal than vertical pans the chart. All other wheel events
+        // scroll the page.
         const isSideways = this.seen !== this.whole && Math.abs(event.deltaX) > Math.abs(event.deltaY);
         if (event.ctrlKey || event.metaKey) this.scale(Math.exp(event.deltaY / 200), this.#under(event));
         else if (isSideways) this.pan(event.deltaX / this.plot.getBoundingClientRect().width);

@@ -66,7 +66,7 @@ impl LinkResult {
     }
 }
 
-/// Whether a count is zero. The counts that use this function are zero for most links, and are then omitted from JSON.
+/// Whether a count is zero. JSON omits the counts that use this function if they are zero, as they are for most links.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
 const fn is_zero(count: &u64) -> bool {
     *count == 0

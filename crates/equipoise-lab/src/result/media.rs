@@ -72,7 +72,7 @@ pub struct PhaseResult {
     pub flows: Vec<PhaseFlowResult>,
 }
 
-/// The results of one bottleneck link of media in a phase.
+/// The results of one bottleneck link on the routes of media, in one phase.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BottleneckResult {
     /// The link's name.

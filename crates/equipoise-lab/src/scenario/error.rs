@@ -81,7 +81,7 @@ pub struct SyntaxError {
     pub column: usize,
     /// What is wrong with the text.
     pub message: String,
-    /// The line, or the part of the line around the column. Below it, a mark shows the column.
+    /// Two lines of text: the line, or its part around the column, and a mark (`^`) below the column.
     pub excerpt: String,
 }
 

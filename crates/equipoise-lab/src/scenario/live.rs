@@ -28,7 +28,7 @@ pub struct LiveChoice {
 pub enum VideoChoice {
     /// A model of an encoder (RFC 8593).
     Modelled(Box<VideoModel>),
-    /// The frames of a video, encoded again with coarser quantisation in order to follow the rate.
+    /// The frames of a video. They are encoded again with coarser quantisation, to follow the session's rate.
     Quantised {
         /// The source of the frames.
         frames: Frames,

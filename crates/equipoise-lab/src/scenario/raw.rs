@@ -203,7 +203,7 @@ pub(super) struct RawNoiseStep {
 }
 
 impl RawFlow {
-    /// Returns the flow that describes the reverse media in the session of this flow.
+    /// Returns a new flow for the media in the reverse direction. The new flow belongs to the session of this flow.
     pub(super) fn with_media_back(&self, back: RawMediaBack) -> Self {
         let span = self.name.span();
         let goes_back = self.direction.as_ref().is_some_and(|direction| direction.get_ref() == "back");

@@ -57,7 +57,7 @@ pub struct Item {
     pub title: String,
     /// The name of the variant, such as "50ms-link".
     pub variant: String,
-    /// The text of the scenario. The suite replaces the controllers of all its sessions.
+    /// The text of the scenario. The suite replaces the controllers of all sessions in the scenario.
     pub text: Cow<'static, str>,
     /// Overrides of keys of the scenario, which are applied before the controllers are replaced.
     pub overrides: Vec<Override>,

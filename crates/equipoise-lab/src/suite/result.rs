@@ -162,7 +162,7 @@ pub struct CaseFlow {
 pub enum FlowKind {
     /// A session with all its media, including its audio.
     Media,
-    /// The audio of a session alone.
+    /// Only the audio of a session.
     Audio,
     /// A TCP connection or web traffic.
     Tcp,

@@ -1,5 +1,6 @@
 //! Time series of the flows of a run, with one value per second, for charts (RFC 8868, Sec. 3: "the measurements in the
-//! plot are at one-second intervals"). The audio of each flow is also measured separately, over the whole run.
+//! plot are at one-second intervals"). In addition, the audio of each flow is measured without the video, as totals of
+//! the whole run.
 
 use equipoise::units::{Size, Span};
 use equipoise_path::link::Capacity;

@@ -298,8 +298,8 @@ fn create_beside(path: &Path) -> io::Result<(File, PathBuf)> {
     }
 }
 
-/// Writes a temporary file next to the target file, and renames the temporary file when it is stored on disk and passes
-/// a check. If the check fails, the target file remains as it was.
+/// Writes a temporary file next to the target file, stores it on disk, and checks it. If there is no error, the
+/// temporary file then replaces the target file. Otherwise, the target file remains as it was.
 fn write_checked(
     path: &Path,
     content: &[u8],

@@ -43,9 +43,9 @@ impl Arrivals {
         [sum(0), sum(1), sum(2)]
     }
 
-    /// Returns how long after `from_s` the flows have the shares `wanted`, in seconds. The shares are measured over
-    /// 0.5 s. The shares must stay within 20 % of `wanted` for 2 s. If a wanted share is below 0.1, its measured share
-    /// may deviate by 0.02.
+    /// Returns the time in seconds from `from_s` until the flows have the shares `wanted`. The shares are measured
+    /// over 0.5 s. The shares must stay within 20 % of `wanted` for 2 s. If a wanted share is below 0.1, its measured
+    /// share may deviate by 0.02.
     fn settled_s(&self, from_s: usize, until_s: usize, wanted: [f64; 3]) -> f64 {
         let is_right = |end: usize| {
             let within = &self.tenths[end - 5..end];

@@ -301,9 +301,9 @@ impl DtlsSrtp {
         }
     }
 
-    /// The index of the handshake to which a ClientHello belongs. If the ClientHello starts a new handshake, this
-    /// handshake is added.
-    /// `None` if the ClientHello must be dropped.
+    /// Returns the index of the handshake to which a ClientHello belongs. If the ClientHello starts a new handshake,
+    /// this handshake is added. Returns `None` if the ClientHello must be dropped. If the dropped ClientHello is a copy
+    /// of one that was answered with a cookie request, the cookie request is sent again.
     fn place_of_hello(&mut self, now: Time, from: SocketAddr, random: ClientRandom, is_second: bool) -> Option<usize> {
         let is_same = |half: &Half| half.from == from && half.random == Some(random);
         if let Some(at) = self.half.iter().position(is_same) {
@@ -358,8 +358,8 @@ impl DtlsSrtp {
             return self.on_failure(now, failure);
         }
         if asked && !half.association.awaits_cookie() {
-            // The peer has returned the cookie. This proves that it receives datagrams at this address. It replaces
-            // other handshakes from this address that have also returned a cookie.
+            // The peer has returned the cookie. This proves that the peer receives datagrams at this address. The
+            // peer's handshake replaces the other handshakes from this address for which a cookie was returned.
             let half = self.half.remove(at);
             self.half.retain(|other| other.from != half.from || other.association.awaits_cookie());
             self.make_room(MOST_PROVED, |half| !half.association.awaits_cookie());

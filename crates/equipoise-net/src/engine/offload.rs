@@ -198,8 +198,8 @@ mod tests {
         frame
     }
 
-    /// The check of a receiver: the sum of all words, including the pseudo-header and the checksum, must be 0xffff (RFC
-    /// 1071, Sec. 1).
+    /// Checks the IPv4 header's checksum and the checksum of TCP or UDP, as a receiver does. The sum of all words that
+    /// a checksum covers, including the checksum, must be 0xffff (RFC 1071, Sec. 1).
     fn is_valid(frame: &[u8]) -> bool {
         let ip = ip_in(frame).unwrap();
         let packet = &frame[ip.start..];

@@ -196,7 +196,7 @@ pub(super) fn moved(result: std::io::Result<usize>, what: &'static str) -> Resul
 pub(super) fn idle_window() -> IdleWindow {
     match fs::read_to_string(AFTER_IDLE) {
         Ok(text) if text.trim() == "0" => IdleWindow::Kept,
-        // If the file cannot be read, the kernel's default is assumed.
+        // The kernel's default. It is also assumed if the file cannot be read.
         _ => IdleWindow::Reset,
     }
 }

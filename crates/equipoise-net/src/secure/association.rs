@@ -237,7 +237,8 @@ impl Association {
     }
 
     fn set_alarm(&mut self, at: StdInstant) {
-        // Only a new `at` sets the timer. Otherwise, every datagram or call before the expiry could postpone the timer.
+        // An unchanged `at` does not set the timer again. If it did, every datagram or call before the expiry could
+        // postpone the timer.
         if self.awaits_cookie {
             self.wake = self.began + PATIENCE;
         } else if self.alarm != Some(at) {

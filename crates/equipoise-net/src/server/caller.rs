@@ -25,7 +25,7 @@ pub(super) struct Caller {
     pub(super) reports: u32,
     pub(super) refused: Option<Refusal>,
     is_open: bool,
-    /// The messages that the sender has sent since its last request of a session.
+    /// The messages that the sender has sent since it last requested a session.
     pub(super) said: Vec<Vec<u8>>,
 }
 

@@ -14,7 +14,7 @@ pub struct TcpPlan {
     pub supply: TcpSupply,
     /// Time between two samples; less than 1 ms counts as 1 ms.
     pub sample_interval: Span,
-    /// When the first sample interval begins. The first sample is taken at its end.
+    /// Start of the first sample interval. The first sample is taken at the end of this interval.
     pub origin: Time,
 }
 

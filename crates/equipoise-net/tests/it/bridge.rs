@@ -58,8 +58,10 @@ fn every_client_gets_its_own_answers_and_both_delays() {
 #[test]
 fn marks_pass_a_relay_and_its_queue_sets_them() {
     let clock = Clock::new();
-    // The target delay is long, so that the queue drops nothing and marks packets only by its delay threshold. The
-    // first and the last packet of the low-latency queue never get a mark from the queue, so they are sent with a mark.
+    // The target delay is long, so that no packet is dropped, and only the delay threshold of the low-latency queue
+    // causes marks. This queue does not mark its first packet, because a mark needs an accumulated probability above 1.
+    // The queue does not mark its last packet, because no packet waits behind it. Therefore the test sends these two
+    // packets with a mark.
     let dual = Discipline::DualPi2(DualPi2 { target: Span::from_secs(10), ..DualPi2::default() });
     let rate = Schedule::new(Rate::ZERO, vec![(Span::from_secs(1), Rate::from_bps(8_000_000))]);
     let forward = PipeConfig { capacity: Capacity::Rate(rate), discipline: dual, ..PipeConfig::default() };

@@ -153,8 +153,8 @@ async fn what_is_not_taken_in_time_is_dropped_and_counted() {
     soon(other.send(&payload[..100_000])).await.expect("open");
     soon(other.close()).await.expect("no failure");
     assert!(drain(&mut quick).await.0 == payload[..100_000]);
-    // The loop runs until all payload has been sent and the number of dropped packets stays the same for 200 ms. By
-    // then, all payload has arrived.
+    // The loop ends when all payload has been sent, packets have been dropped, and no further packet has been dropped
+    // for 200 ms. By then, all payload has arrived.
     let mut dropped = 0;
     while sender.waiting() > 0 || slow.dropped() == 0 || slow.dropped() > dropped {
         dropped = slow.dropped();

@@ -402,7 +402,7 @@ impl Relay {
     }
 }
 
-/// Events that a report was applied or that reports are missing, with their times.
+/// The events [`Event::ReportApplied`] and [`Event::ReportsMissing`], each with the time of the event.
 type Noted = [(Time, Event)];
 
 /// If this test fails, a sender whose receiver has disappeared sends at its full rate for four report intervals to

@@ -16,9 +16,10 @@
 //! | `r[i]` | [`Tpba::last_rate`] | bit/s |
 //! | `r_s`, `r_f` | rate at the beginning and at the end of a running period | bit/s |
 //!
-//! Our reading: all rates count whole IP packets, as everywhere in this crate. A rate is compared only with other rates
-//! of the same probing period. The comparison needs three rates, so the period has at least three intervals. The
-//! windows in the paper's formula for TCP's congestion window ([`window_after`]) are in bytes.
+//! Our reading: all rates count whole IP packets, as everywhere in this crate. TCP's rate is measured once per probing
+//! interval. A rate of TCP is compared only with rates of the same probing period. The comparison needs three rates, so
+//! a probing period has at least three probing intervals. The windows in the paper's formula for TCP's congestion
+//! window ([`window_after`]) are in bytes.
 
 mod running;
 

@@ -182,7 +182,7 @@ pub(super) fn planned(pairs: &[Pair], options: &Options) -> u32 {
     (shown(pairs, options).len() * METHODS.len() * TOTALS.len()) as u32
 }
 
-/// Runs the five methods over every pair of paths at each total rate. Each pair is one run.
+/// Runs the five methods over every pair of paths at each total rate: one run for each method, pair and total rate.
 pub(super) fn run(lab: &Lab<'_>, pairs: &[Pair], found: &mut Found) -> Result<(), SimError> {
     let pairs = shown(pairs, &lab.options);
     let mut tables = Vec::new();

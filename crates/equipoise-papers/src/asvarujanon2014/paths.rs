@@ -100,7 +100,7 @@ pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     Ok(())
 }
 
-/// The results of a run at one rate: the mean delay in ms, and the distance from a Gaussian.
+/// The results of a run at one rate: the mean delay in ms, and the distance of the delay distribution from a Gaussian.
 #[derive(Clone, Copy)]
 struct Delays {
     mean_ms: f64,

@@ -54,7 +54,7 @@ fn every_claim_of_the_figures_has_a_number() {
     }
 }
 
-/// If this test fails, a path that is used alone carries more than its capacity in the scenario.
+/// If this test fails, a session over a single path has a higher rate than the capacity of this path.
 #[test]
 fn no_single_path_carries_more_than_it_has() {
     for (place, most) in [(2, 5.1), (3, 1.9)] {

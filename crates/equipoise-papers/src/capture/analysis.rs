@@ -8,8 +8,8 @@ use super::distribution::Distribution;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AckRule {
-    /// Only acknowledgements of exactly two consecutive segments. An acknowledgement of one segment is assumed to be
-    /// caused by the delayed-ACK timer (Waki 2013, Sec. 2.1).
+    /// Only acknowledgements of exactly two consecutive segments are samples. An acknowledgement of one segment is not,
+    /// because it is assumed that the delayed-ACK timer caused it (Waki 2013, Sec. 2.1).
     #[default]
     Pair,
     /// An acknowledgement of new data is a sample if it acknowledges data up to the end of a segment and does not

@@ -1,4 +1,5 @@
-//! Common parts of the experiments of all papers: they run scenarios, report the progress, and decide claims by rules.
+//! Functions that the experiments of all papers share. The functions run scenarios, report the progress, and decide
+//! claims by rules.
 
 #[cfg(feature = "live")]
 pub(crate) mod live;
@@ -215,7 +216,7 @@ impl Mean {
         Self { value, estimate: mean_95(values) }
     }
 
-    /// Returns the number and its interval as text for a table.
+    /// Returns the value with its confidence interval, if there is one, as text for a table.
     pub(crate) fn words(self, decimals: usize) -> String {
         match (self.estimate, self.value) {
             (None, Some(value)) => format!("{value:.decimals$}"),

@@ -178,8 +178,8 @@ fn tail(distance: f64, half: f64) -> f64 {
     if deviations.is_nan() { 0.5 } else { 0.5 * libm::erfc(deviations / 2f64.sqrt()) }
 }
 
-/// Returns which of several hypotheses are rejected, given their p-values (Holm 1979). The probability that any true
-/// hypothesis is rejected is at most 2.5 %, as at each end of a 95 % interval.
+/// Returns which of several hypotheses are rejected, given their p-values (Holm 1979). The probability that at least
+/// one true hypothesis is rejected is at most 2.5 %, as at each end of a 95 % interval.
 fn holm(doubts: &[f64]) -> Vec<bool> {
     let mut order: Vec<_> = (0..doubts.len()).collect();
     order.sort_by(|a, b| doubts[*a].total_cmp(&doubts[*b]));

@@ -61,7 +61,8 @@ fn verdict(results: &Results, id: &str) -> Verdict {
 }
 
 /// Over the long path, Symbiosis must have a higher goodput than Reno. A long round-trip time slows the growth of
-/// Reno's window. The growth of Symbiosis's window depends on the available bandwidth too.
+/// Reno's window. In the law of Symbiosis, the speed of growth depends on the available bandwidth, and not on the
+/// round-trip time.
 #[test]
 #[ignore = "long simulations"]
 fn symbiosis_has_more_than_reno_over_the_long_path() {

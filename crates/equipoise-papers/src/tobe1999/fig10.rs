@@ -214,8 +214,8 @@ fn deviation(values: &[f64]) -> f64 {
 /// Time at which TCP's slow start has ended, in seconds. Earlier inter-arrival times are left out.
 const SETTLED_S: f64 = 3.0;
 
-/// Runs Fig. 12 and 16, which show the inter-arrival times of ADUs at the receiver, at switches between periods and at
-/// other times.
+/// Runs Fig. 12 and 16. Both figures show how far apart ADUs arrive at the receiver. Inter-arrival times at a switch
+/// between periods are separate from all other inter-arrival times.
 pub(super) fn gaps(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let mut main = None;
     read_all(found, |testbed| {

@@ -40,7 +40,7 @@ const ASSUMPTIONS: &[&str] = &[
 /// The path of a case, and the limit of TCP's windows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Setting {
-    /// Fig. 10 and 11: a round-trip time of 12 ms, and TCP windows of 16 kB as in the paper.
+    /// Fig. 10 and 11: a round-trip time of 12 ms. TCP windows are limited to 16 kB, as in the paper.
     Short,
     /// A round-trip time of 12 ms and windows without a limit. The paper does not have this setting.
     Open,
@@ -153,7 +153,8 @@ const fn together(visit: Visit) -> (f64, f64) {
     (visit.second.0 + 3.0, visit.second.1)
 }
 
-/// Returns the mean rate of the flow pair, divided by the mean rate of a TCP flow, while all flows are active.
+/// Returns the mean rate of the flow pair, divided by the average of the two TCP flows' mean rates. Only the time in
+/// which all flows are active counts.
 fn share(trace: &Trace, visit: Visit) -> f64 {
     let [first, second, pair] = [0, 1, 2].map(|flow| mean_rate(trace, flow, together(visit)));
     pair / f64::midpoint(first, second)

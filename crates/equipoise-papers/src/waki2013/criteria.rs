@@ -89,7 +89,8 @@ impl Outcome {
         mean(self.after().map(squared_error_ms2))
     }
 
-    /// Returns the delay jitter in the intervals after the load step, in ms.
+    /// Returns the delay jitter in the intervals after the load step, in ms. As in Waki 2013, Eq. 22, the jitter is the
+    /// largest difference between the delay and its target.
     pub(super) fn jitter_after_ms(&self) -> f64 {
         largest_error_ms(self.after())
     }

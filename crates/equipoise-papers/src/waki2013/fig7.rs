@@ -69,7 +69,7 @@ pub(super) fn planned(options: &Options) -> u32 {
     READINGS.len() as u32 * RATES * options.runs(PATTERNS, 3)
 }
 
-/// Mean of the session's one-way delay, in seconds, and its variance, in s².
+/// Mean (in seconds) and variance (in s²) of the session's one-way delay.
 #[derive(Clone, Copy)]
 struct Delay {
     mean_s: f64,
@@ -102,7 +102,8 @@ fn judged(delays: &[Vec<Delay>]) -> (Vec<(f64, f64)>, [Claim; 4]) {
     (patterns.concat(), claims)
 }
 
-/// Adds the claims to an interpretation. [`MD1`] is left out, because it does not depend on the interpretation.
+/// Adds the claims to the interpretation named `name`, except the claim [`MD1`]. This claim does not depend on the
+/// interpretation.
 fn read_all(found: &mut Found, name: &str, claims: [Claim; 4]) {
     read(found, name, claims.into_iter().filter(|claim| claim.id != MD1.id));
 }

@@ -6,8 +6,8 @@ use crate::{Claim, Figure, Table};
 use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::{Estimate, share_95};
 
-/// Number of runs of the robust control law in the paper's setting. If no run has a runaway (a delay that stays above
-/// twice the target), the 95 % confidence interval of the probability of a runaway ends below 0.1 %.
+/// Number of runs of the robust control law in the paper's setting. A runaway is a delay that stays above twice the
+/// target. If no run has a runaway, the upper end of the 95 % confidence interval of its probability is below 0.1 %.
 const RUNS: u32 = 4000;
 /// Number of runs of the robust control law with a report every second.
 const EVERY_SECOND_RUNS: u32 = 300;

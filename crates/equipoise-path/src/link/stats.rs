@@ -1,6 +1,6 @@
 use equipoise::units::Size;
 
-/// Counters of one direction of a link, from its origin to the time of the query.
+/// Counters of one direction of a link. They count from the start of the link to the time of the query.
 ///
 /// `entered + duplicated = left + lost + policed + dropped_full + dropped_early + in_flight`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

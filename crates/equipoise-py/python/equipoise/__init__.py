@@ -1,7 +1,8 @@
 """Congestion control experiments from scenario files: simulate and compare controllers, and add your own control law.
 
-The names and units are the same as in scenario files and in the JSON that the command ``equipoise`` writes. The name of
-a quantity ends with its unit, and the value ``None`` means that the quantity was not measured.
+The names and units are the same as in scenario files and in the JSON that the command ``equipoise`` writes. If a
+quantity has a unit, the last part of the quantity's name is the unit, as in ``at_s``. The value ``None`` means that the
+quantity was not measured.
 """
 
 from ._errors import EquipoiseError, ScenarioError

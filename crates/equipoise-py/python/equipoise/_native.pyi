@@ -115,7 +115,8 @@ def capture_rtt(path: str | PathLike[str], *, acks: str = "pair", bin: str | Non
     compression.
 
     ``acks`` selects the acknowledgements that are used. ``"pair"`` uses only acknowledgements of two successive
-    segments, because the receiver's delayed-ACK timer does not delay these; ``"every"`` uses all acknowledgements.
+    segments, because the receiver's delayed-ACK timer does not delay such acknowledgements. ``"every"`` uses all
+    acknowledgements.
     ``bin`` is the width of the histogram's bars, such as ``"2 ms"``.
     """
 

@@ -130,7 +130,7 @@ macro_rules! stack {
                 /// The client's address. If it changes, the connection migrates.
                 pub(crate) client_address: SocketAddr,
                 pub(crate) way: Way,
-                /// The path to the server's other address, if a test uses it.
+                /// The path to the server's second address; `None` if the test uses only one path.
                 pub(crate) other_way: Option<Way>,
                 count: u64,
                 stream: Option<StreamId>,

@@ -266,8 +266,9 @@ impl History {
         self.heard.unwrap_or(now.assume_clock())
     }
 
-    /// Treats packets as unknown if they were sent before `departed` and no report covers them. A report on these
-    /// packets is overdue, so the packets have arrived or were lost by now.
+    /// Marks the packets in flight as unknown that were sent before `departed` and that no report covers. A report on
+    /// these packets is overdue. Unknown packets do not count as in flight, because by now they have arrived or were
+    /// lost.
     pub fn give_up_before(&mut self, departed: Instant<SenderClock>) {
         let from = self.covered.max(self.base);
         let older =

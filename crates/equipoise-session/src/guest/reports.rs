@@ -105,9 +105,9 @@ impl Reports {
         Some(SentPacket::new(number, size, self.in_flight()))
     }
 
-    /// Processes feedback that arrived at `now`, and returns the changes. A report that acknowledges packets that were
-    /// never sent has no effect, and is counted ([`FeedbackCounts::refused`]). RFC 8888 feedback contains one report
-    /// per stream; reports on unknown streams are ignored and not counted.
+    /// Processes feedback that arrived at `now`. Returns the packets whose state changed. A report that acknowledges
+    /// packets that were never sent has no effect, and is counted ([`FeedbackCounts::refused`]). RFC 8888 feedback
+    /// contains one report per stream. Reports on unknown streams are ignored and not counted.
     pub fn on_feedback(&mut self, now: Instant<SenderClock>, feedback: ArrivalFeedback<'_>) -> News {
         let mut news = News { in_flight: self.in_flight(), ..News::default() };
         match (&mut self.0, feedback) {

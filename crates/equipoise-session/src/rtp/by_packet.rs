@@ -25,7 +25,8 @@ pub(crate) struct ByPacket {
     /// The transport-wide number of the next packet, which is independent of the RTP sequence number.
     next_transport: u64,
     traps: Option<Traps>,
-    /// When the last report arrived, and how long in total the pacer had waited for data from the application by then.
+    /// When the last report arrived, and how long in total the pacer had waited for data from the application before
+    /// this arrival.
     reported: (Instant<SenderClock>, Span),
     /// Time between two reports.
     interval: Span,

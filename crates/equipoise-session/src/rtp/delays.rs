@@ -7,8 +7,9 @@ use equipoise::units::{Instant, SenderClock, Span};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Delays {
-    /// One-way delays as reported by a receiver that knows the relation of the clocks. The receiver estimates when the
-    /// rate of an interval took effect. A report covers only packets sent after this time (Waki 2013, Eq. 13).
+    /// One-way delays as reported by a receiver that knows the relation of the clocks. A report covers only packets
+    /// that were sent after the sender's current rate took effect. The receiver estimates this time (Waki 2013, Eq.
+    /// 13).
     #[default]
     Agreed,
     /// One-way delays: arrival time minus sending time. The clocks must be synchronised.

@@ -41,8 +41,8 @@ pub(crate) struct Exchange {
     /// When the last report was applied; the start of the session before the first report.
     heard: Instant<SenderClock>,
     arrivals: Arrivals,
-    /// The receipts that the receiver must return; `None` with [`Delays::Agreed`], because sender and receiver then
-    /// belong to one program.
+    /// The receipts with which the receiver proves that it received media packets. `None` with [`Delays::Agreed`]: the
+    /// sender and the receiver then belong to one program, so the receiver needs no check.
     receipts: Option<Receipts>,
     delays: DelayReader,
     ecn: PathEcn,

@@ -23,8 +23,7 @@ use super::proof::Proof;
 pub(crate) struct Governor {
     controller: BoxedController,
     rate: Rate,
-    /// The maximum rate that the session sets in addition to the controller's limits: after reports, missing reports or
-    /// a tripped circuit breaker, or on a new path. `None` for no limit.
+    /// Maximum rate that the session sets, in addition to the limits of the controller; `None` for no maximum.
     cap: Option<Rate>,
     /// How much was sent and how much arrived, according to the latest reports.
     proofs: VecDeque<Proof>,
@@ -80,8 +79,9 @@ impl Governor {
         self.rate
     }
 
-    /// Returns the pacing rate for the packets of frames: the pacing rate of the controller or, if it sets none,
-    /// `pacing` times [`rate`](Self::rate). In both cases, the maximum rate also limits the pacing rate.
+    /// Returns the pacing rate for the packets of frames: the pacing rate of the controller or, if the controller sets
+    /// none, `pacing` times [`rate`](Self::rate). In both cases, the result is at most the session's maximum rate, and
+    /// at least [`rate`](Self::rate).
     ///
     /// Must not be used for a source that always has data, because such a source would send at the pacing rate all the
     /// time.
@@ -189,8 +189,8 @@ impl Governor {
         self.decide();
     }
 
-    /// Records that this number of consecutive reports is missing. Notifies the controller. Halves the rate, unless the
-    /// controller needs no feedback.
+    /// Notifies the controller that `reports` consecutive reports are missing. Halves the rate, unless the controller
+    /// needs no feedback.
     pub(crate) fn on_silence(&mut self, now: Instant<SenderClock>, reports: u64) {
         self.controller.on_feedback(now, &Feedback::Silent { reports });
         if self.controller.needs() != Needs::NOTHING {

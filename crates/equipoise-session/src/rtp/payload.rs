@@ -153,7 +153,7 @@ impl PayloadQueue {
         QueuedFrame::new(bytes(self.bytes.len() - start), bytes(start.saturating_add(further)), waited)
     }
 
-    /// Queues payload from the application: bytes of its stream, or an RTP packet of the source `ssrc`.
+    /// Queues payload from the application: bytes of the application's stream, or an RTP packet of the source `ssrc`.
     ///
     /// # Errors
     /// [`DropReason::Stray`] if the session generates its own payload; [`DropReason::Malformed`] if the payload is not
@@ -203,8 +203,8 @@ impl PayloadQueue {
         let &[_, _, high, low, _, _, _, _, s0, s1, s2, s3, ..] = packet else { return Err(DropReason::Malformed) };
         let number = u16::from_be_bytes([high, low]);
         self.scratch.clear();
-        // The check uses the case that needs the most room in the header: a retransmission whose SSRC and number differ
-        // from the session's.
+        // The check uses the case that needs the most room in the header: a retransmission with an SSRC and a sequence
+        // number that differ from those in `packet`.
         let stamp = Stamp {
             ssrc: !ssrc,
             number: !number,

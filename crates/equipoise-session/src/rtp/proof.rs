@@ -180,9 +180,10 @@ impl Arrivals {
     }
 }
 
-/// Returns the receiver's count of packets that arrived. Our reading: without a receipt, the count is the highest
-/// sequence number minus the number of lost packets, and `None` before the first packet. Duplicates then count as
-/// arrivals, and so do packets lost before the first arrival (RFC 3550, App. A.3).
+/// Returns the receiver's count of packets that arrived; `None` if there is no receipt and no packet has arrived.
+///
+/// Our reading: without a receipt, the count is the highest sequence number minus the number of lost packets. This
+/// count includes duplicates, and packets that were lost before the first arrival (RFC 3550, App. A.3).
 fn count(block: &ReportBlock, receipt: Option<&Receipt>) -> Option<u32> {
     let by_numbers = block.extended_highest.wrapping_sub(block.cumulative_lost.cast_unsigned());
     // Before the first packet arrives, the receiver has no sequence number to report.

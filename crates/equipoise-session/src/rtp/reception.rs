@@ -137,8 +137,7 @@ impl Reception {
     }
 
     /// Counts a media packet with number `sequence` that was sent at `sent`. Returns the packet's number, extended
-    /// beyond 16 bits, and whether the numbers continue the earlier ones: false if the sender restarted with other
-    /// numbers.
+    /// beyond 16 bits. Also returns false if the sender restarted with other numbers, and true otherwise.
     pub(crate) fn count(&mut self, sequence: u16, sent: Instant<SenderClock>) -> Result<(u64, bool), DropReason> {
         let Some(tracker) = &mut self.tracker else {
             let tracker = self.tracker.insert(SequenceTracker::new(sequence, sent));

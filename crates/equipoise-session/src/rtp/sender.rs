@@ -331,7 +331,7 @@ impl Sender {
         self.ask_about_probe(now);
     }
 
-    /// If a probe begins or ends, makes a report request due. Therefore a report covers the packets of the probe alone.
+    /// If a probe begins or ends, makes a report request due, so that one report covers only the packets of the probe.
     fn ask_about_probe(&mut self, now: Instant<SenderClock>) {
         let probe = self.governor.probe().map(|probe| probe.number);
         if core::mem::replace(&mut self.probe, probe) != probe {

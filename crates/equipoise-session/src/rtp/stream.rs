@@ -26,7 +26,7 @@ pub struct StreamConfig {
     /// consists of frames, this is the maximum size.
     pub packet_size: Size,
     /// Overhead per datagram in addition to the IPv4 and UDP headers: the overhead of encryption, and 20 bytes if the
-    /// session uses IPv6, because its header is 20 bytes longer. `packet_size` includes this overhead.
+    /// session uses IPv6. An IPv6 header is 20 bytes longer than an IPv4 header. `packet_size` includes the overhead.
     pub overhead: Size,
     /// Canonical name for SDES (RFC 3550, Sec. 6.5.1); at most [`StreamConfig::MAX_CNAME`] bytes.
     pub cname: String,

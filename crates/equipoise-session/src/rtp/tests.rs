@@ -47,8 +47,8 @@ fn receiver() -> Receiver {
 /// A day in November 2026, so that NTP times have realistic values.
 const EPOCH: u64 = 1_795_000_000_000_000_000;
 
-/// The kind of a datagram and its number among datagrams of this kind. By these two, the path decides what happens to
-/// the datagram.
+/// The kind of a datagram. Except for compound packets, the value is the datagram's number among the datagrams of its
+/// kind. The kind and the number determine what the path does with the datagram.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Kind {
     Media(u64),

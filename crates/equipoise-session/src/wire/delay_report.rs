@@ -15,9 +15,9 @@ use equipoise::units::{Rate, Span};
 /// when the report on that request arrived. The new request asks for statistics of the packets sent since this
 /// decision.
 ///
-/// Our reading: packet analysers parse the data after the report blocks as a list of elements, each with a 16-bit type
-/// and a 16-bit length (of the whole element). They would show a plain 64-bit time as malformed. So the extension has a
-/// type and a length, followed by the middle 32 bits of the time.
+/// Our reading: packet analysers parse the data after the report blocks as a list of elements. An element begins with a
+/// 16-bit type and its 16-bit length. Packet analysers would show a 64-bit time alone as malformed. So the extension is
+/// an element. Its content is the middle 32 bits of the time.
 ///
 /// | bits | content |
 /// | --- | --- |

@@ -213,7 +213,7 @@ mod tests {
         out
     }
 
-    /// Returns a packet with the marker bit, payload type 97, two contributors, and padding.
+    /// Returns a packet with the marker bit, payload type 97, two contributing sources (CSRCs), and padding.
     fn packet(extension: &[u8], payload: &[u8]) -> Vec<u8> {
         let sign = if extension.is_empty() { 0 } else { EXTENSION };
         let mut packet = vec![0xA2 | sign, 0xE1, 0x12, 0x34, 1, 2, 3, 4, 5, 6, 7, 8, 9, 9, 9, 1, 9, 9, 9, 2];

@@ -148,7 +148,7 @@ pub(crate) fn nack() -> Vec<u8> {
     })
 }
 
-/// Returns the last datagram of a sender, which ends with a BYE.
+/// Returns the last datagram of a sender. The last packet of this datagram is a BYE.
 pub(crate) fn farewell() -> Vec<u8> {
     let report = written(|out| info().encode(&[], &[], out));
     [report, description(), goodbye()].concat()

@@ -52,7 +52,8 @@ pub(super) struct Bandwidth {
     /// When `offered` was last updated; `None` until the measurement starts or restarts.
     since: Option<Time>,
     next: Time,
-    /// For each forward link, the bytes that had arrived until `since`: of all packets, and of this flow's own packets.
+    /// For each forward link, the bytes that had arrived at the link by the time `since`. The first value is for all
+    /// packets, and the second value is for the packets of this flow.
     offered: Vec<(Size, Size)>,
 }
 
@@ -140,14 +141,14 @@ impl World {
         }
     }
 
-    /// Restarts the measurement of a path's bandwidth if the near endpoint has discarded its results.
+    /// Restarts the measurement of a path's bandwidth if the near endpoint has discarded the measured values.
     pub(super) fn restart_measuring(&mut self, oracle: usize, observer: &mut impl Observer) {
         let Some(Oracle::Bandwidth(bandwidth)) = self.oracles.get_mut(oracle) else { return };
         if !bandwidth.config.told.take_discarded() {
             return;
         }
-        // The network may be computed beyond the current time. The links' counters can be read only at the end of the
-        // computed period, so the measurement restarts there.
+        // The network may have been computed beyond the current time. The links' counters can be read only at the end
+        // of the computed period, so the measurement restarts at this end, and not at the current time.
         (bandwidth.since, bandwidth.next) = (None, self.network.known().max(self.now));
         self.events.set(bandwidth.event, Some(bandwidth.next));
         self.set_horizon(observer);

@@ -17,7 +17,8 @@ use crate::support::{at, mbps, stream};
 /// Size of every media packet: 500 bytes, as in Asvarujanon 2014, Sec. 4.3.
 const PACKET: Size = Size::from_bytes(500);
 
-/// Numbers of packets on each path in each second, and the delays of all packets with their times.
+/// Numbers of packets sent and received on each path in each second. For each received packet, the arrival time and the
+/// delay, in s.
 #[derive(Default)]
 struct Seen {
     sent: BTreeMap<(u16, u64), u64>,
@@ -52,7 +53,7 @@ impl Seen {
         Self::sum(&self.received, paths, from, to) * PACKET.as_bits() as f64 / 1e6 / (to - from) as f64
     }
 
-    /// Mean one-way delay, in ms, of the packets from the time `from` (in s) on.
+    /// Mean one-way delay, in ms, of the packets that arrived at the time `from` (in s) or later.
     fn mean_delay_ms(&self, from: f64) -> f64 {
         let delays: Moments =
             self.delays_s.iter().filter(|(at, _)| *at >= from).map(|(_, delay)| delay * 1e3).collect();

@@ -115,7 +115,8 @@ fn chain(steps: u32, apart: bool) -> (Seen, Vec<LinkStats>) {
     let mut seen = Seen { log: Some(String::new()), ..Seen::default() };
     (1..=steps).for_each(|step| world.run(at(5.0 * f64::from(step) / f64::from(steps)), &mut seen));
     let stats = world.links().filter_map(|link| world.link_stats(link)).collect();
-    // The events of a stream may be reported ahead of time, so the lines are compared in sorted order.
+    // `run` may report an event of a stream before earlier events of the session. So the order of the lines depends on
+    // the calls of `run`, and the lines are sorted.
     let mut lines: Vec<_> = seen.log.take().unwrap_or_default().lines().map(str::to_owned).collect();
     lines.sort();
     seen.log = Some(lines.join("\n"));

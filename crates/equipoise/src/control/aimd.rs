@@ -28,8 +28,8 @@ impl Aimd {
         Self { target, limits, increase, decrease, printed: false, rate: limits.start(), snapshot }
     }
 
-    /// Returns the law as printed in Waki 2013. Of the session's safety limits, only the circuit breakers and the
-    /// halving of the rate after missing reports apply to it ([`Controller::is_held_to_proof`]).
+    /// Returns the law as printed in Waki 2013. Only two of the session's safety limits apply to the returned law: the
+    /// circuit breakers, and the halving of the rate after missing reports ([`Controller::is_held_to_proof`]).
     #[must_use]
     pub const fn as_printed(self) -> Self {
         Self { printed: true, ..self }

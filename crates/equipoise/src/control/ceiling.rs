@@ -10,8 +10,8 @@ use crate::units::Rate;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ceiling {
     full_bps: Option<f64>,
-    /// Whether the path was found full and the rate was not raised after that. While this is true, the delivery rate
-    /// says nothing new about the capacity.
+    /// Whether the path was found full, and the rate has not been raised since. While this is true, the ceiling does
+    /// not change.
     is_known: bool,
     /// How many times the rate was raised to more than [`Self::BEYOND`] times the ceiling since the path was last full;
     /// at most [`Self::LARGEST`].

@@ -81,7 +81,7 @@ fn raised(point: Point, increase: f64) -> (f64, f64) {
     // Line C of Tobe 1999, Fig. 2: the increase is at most what TCP would add until the next adaptation point.
     let tcp = round_trip_s.filter(|tau| *tau > 0.0).map(|tau| packet_bits / (2.0 * tau) * (adapt_s / tau + 1.0));
     let increase = tcp.map_or(increase, |tcp| increase.min(tcp));
-    // Line A of Tobe 1999, Fig. 2, also applies to the new rate: it is at most the bottleneck's rate.
+    // As in line A of Tobe 1999, Fig. 2, the new rate is at most the bottleneck's rate.
     ((rate + increase).min(bottleneck), increase)
 }
 

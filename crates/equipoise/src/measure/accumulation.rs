@@ -32,8 +32,8 @@ pub struct Traffic {
     pub service: f64,
     /// Packets in the playout buffer: x.
     pub occupancy: f64,
-    /// Mean delay from ingress to egress in the interval, in seconds; `None` if the delay is not known. The clocks at
-    /// the ingress and at the egress need not be synchronised.
+    /// Mean delay from ingress to egress in the interval, in seconds; `None` if the delay is not known. Only the
+    /// difference from the least delay is used, so the clocks need not be synchronised.
     pub delay_s: Option<f64>,
 }
 
@@ -114,8 +114,8 @@ impl TrafficAccumulation {
             }
             (Queue::Adaptive { bias, carried }, _) => {
                 if let Some(before) = *carried {
-                    // Subramanya 2003, Eq. 1, bounded below: the occupancy is never negative. It has no upper bound
-                    // here, because the buffer's size is not reported.
+                    // Subramanya 2003, Eq. 1, but without an upper bound of the occupancy, because the buffer's size is
+                    // not reported. The occupancy is never negative.
                     let predicted = (before + *bias + ingress * interval_s).max(0.0);
                     let learned = *bias + LEARNING * (occupancy - predicted);
                     *bias = if learned.is_finite() { learned } else { *bias };

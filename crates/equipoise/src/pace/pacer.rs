@@ -330,8 +330,8 @@ mod tests {
         }
 
         /// For rates of 1 to 19 Mbit/s and any lateness below 5 ms: after a packet leaves, the next packet is due
-        /// within one gap. If the first packet was so late that the schedule restarts, the next packet is due after at
-        /// least seven eighths of a gap.
+        /// within one gap. If a packet is so late that the schedule restarts, the packet after it is due at least seven
+        /// eighths of a gap later.
         #[test]
         fn no_window_ever_sees_a_burst(
             moves in proptest::collection::vec((1u64..20, 0u64..5_000_000), 1..200),

@@ -10,7 +10,7 @@ use super::Span;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SenderClock {}
 
-/// The clock of a session's receiver: it stamps arrivals.
+/// The clock of a session's receiver. Arrival times are times of this clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReceiverClock {}
 

@@ -202,7 +202,8 @@ fn finish(mut watch: Watch, start: Start, socket: Option<SocketStats>, clock: &C
     json.fulfil(&results).and(viewed)
 }
 
-/// Opens the socket that sends RTP to the program at `to`. If `local` is given, the program's RTCP arrives at `local`.
+/// Opens the socket that sends RTP to the program at `to` and receives the program's RTCP. The socket's address is the
+/// result of [`local_for`].
 fn play_out(to: SocketAddr, local: Option<SocketAddr>) -> Result<UdpSocket, RealError> {
     let from = local_for(to, local);
     let open = || {

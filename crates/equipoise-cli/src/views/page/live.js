@@ -173,7 +173,7 @@ function cell(row, tag, text, isText) {
 }
 
 function list() {
-  // After the end of the run, the table keeps all series. During the run, it contains only open series.
+  // During the run, the table contains only the series that have not ended. After the run, it contains all series.
   const shown = run.isOver ? [...run.series.values()] : open();
   const rows = shown.map((series) => {
     const row = document.createElement("tr");

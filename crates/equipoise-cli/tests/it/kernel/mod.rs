@@ -240,8 +240,8 @@ fn received(mut stream: TcpStream, begin: Instant) -> (f64, f64) {
     (alone as f64 * 8.0 / (JOIN / 2).as_secs_f64(), together as f64 * 8.0 / COUNTED_S)
 }
 
-/// If this test fails, Symbiosis does not keep the queue of 1000 packets short. Reno would fill this queue, whose
-/// transmission takes 600 ms.
+/// If this test fails, Symbiosis does not keep the queue of the link short. The queue has room for 1000 packets, whose
+/// transmission takes 600 ms. Reno would fill the queue.
 #[test]
 #[ignore = "real time: 31 s, alone on the machine"]
 fn a_connection_fills_the_link_and_not_the_queue_and_a_second_one_finds_its_place() {

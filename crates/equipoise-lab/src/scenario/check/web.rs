@@ -52,8 +52,8 @@ impl Check<'_> {
         self.wrong(error.field(), span.unwrap_or(raw.name.span()), error.into())
     }
 
-    /// Refuses what only a single connection can have: keys about its data and its bandwidth, a `handshake` other than
-    /// "on", and a flow pair.
+    /// Refuses settings that web traffic cannot have: the keys about the data and the bandwidth of a single connection,
+    /// a `handshake` other than "on", and a flow pair.
     fn nothing_but_web(&self, raw: &RawFlow) -> Result<(), ScenarioError> {
         let host = raw.tcp.as_ref();
         let supply = |of: fn(&RawTcp) -> Option<&Spanned<Value>>| host.and_then(of).map(Spanned::span);

@@ -21,7 +21,7 @@ pub(super) struct Found<'a> {
 /// Quantities by which control laws are compared, as means over the runs.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Compared {
-    /// Rate that all media together received, in bit/s.
+    /// Total rate of the media that arrived, in bit/s.
     pub(super) rate_bps: Option<f64>,
     /// 95th percentile of queueing delays, in seconds.
     pub(super) queueing_p95_s: Option<f64>,
@@ -96,7 +96,7 @@ fn verdict(limit: Limit, laws: &[LawValue], ran: &[&Found<'_>]) -> (Option<bool>
     }
 }
 
-/// Returns the mean of a control law for the quantity that the pass criterion `bar` limits.
+/// Returns the mean, over the runs of a control law, of the quantity that the pass criterion `bar` limits.
 fn estimate(bar: &Bar, law: &Found<'_>, found: &[Found<'_>]) -> Option<Estimate> {
     let other = |variant: &str, controller: &str| {
         found.iter().find(|other| other.case == law.case && other.variant == variant && other.controller == controller)

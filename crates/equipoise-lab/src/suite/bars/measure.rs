@@ -132,13 +132,13 @@ impl Packets {
         packets.get(place(from_s)..place(until_s)).unwrap_or_default()
     }
 
-    /// Returns the mean rate that a flow received in a time range, in bit/s.
+    /// Returns the mean rate at which a flow's packets arrived in a time range, in bit/s.
     fn rate_bps(&self, flow: usize, from_s: f64, until_s: f64) -> f64 {
         let bits: f64 = self.between(flow, from_s, until_s).iter().map(|packet| f64::from(packet.bits)).sum();
         bits / (until_s - from_s).max(f64::MIN_POSITIVE)
     }
 
-    /// Returns the mean rate that all flows together received in a time range, in bit/s.
+    /// Returns the mean rate at which the packets of all flows together arrived in a time range, in bit/s.
     fn all_bps(&self, from_s: f64, until_s: f64) -> f64 {
         (0..self.flows.len()).map(|flow| self.rate_bps(flow, from_s, until_s)).sum()
     }

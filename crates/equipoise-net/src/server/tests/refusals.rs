@@ -21,8 +21,9 @@ fn no_error_of_sending_ends_a_server_or_its_session() {
     for errno in every_errno() {
         let before = state.socket.stats().unsent;
         state.socket.kernel_says = Some(errno);
-        // The server sends at least a Retry message, an Accept message and a report. A sender that receives no reports
-        // requests them less often, up to eight report intervals apart.
+        // A sender that receives no reports requests them less often, but at least once in eight report intervals.
+        // Therefore the server sends at least three answers in nine report intervals: a Retry message, an Accept
+        // message and a report.
         let now = peer.now;
         assert!(peer.caller.call(&mut state, now), "it hears them all the same");
         peer.send(&mut state, REPORTS * 9);

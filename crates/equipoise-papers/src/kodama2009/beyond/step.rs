@@ -13,7 +13,7 @@ const RUNS: u32 = 70;
 const WHOLE: (f64, f64) = (0.0, 60.0);
 /// Strengths m of the self-induced oscillation: no oscillation, and the value of the thesis (Sec. 4.3).
 const STRENGTHS: [&str; 2] = ["0", "0.3"];
-/// One claim for each control law in [`LAWS`], in this order.
+/// One claim for each control law, in the order of [`LAWS`].
 pub(in super::super) const CLAIMS: &[Spec] = &[
     gains(
         "beyond.oscillation_symbiosis",

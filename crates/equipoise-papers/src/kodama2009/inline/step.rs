@@ -1,4 +1,4 @@
-//! Tests how long the inline measurement needs to find a step of the cross traffic.
+//! Tests how long the inline measurement needs to detect a step in the rate of the cross traffic.
 
 use std::collections::BTreeMap;
 

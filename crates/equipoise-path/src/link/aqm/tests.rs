@@ -135,8 +135,8 @@ fn codel_s_first_drop_comes_an_interval_after_the_delay_has_passed_the_target() 
 fn codel_s_drops_come_closer_by_the_inverse_square_root_of_their_count() {
     let drops = run(codel(), &[every(900)], 2).1.drops;
     assert!(drops.len() > 30, "{}", drops.len());
-    // RFC 8289, Sec. 5.6: after the n-th drop, the next drop is due 100 ms / √n later. The drop happens when the next
-    // transmission begins, up to 1 ms after that.
+    // RFC 8289, Sec. 5.6: after the n-th drop, the next drop is due 100 ms / √n later. The packet is dropped when the
+    // next transmission begins, up to 1 ms after the drop is due.
     let mut expected = drops[0];
     for (n, drop) in (1u32..).zip(&drops) {
         assert!((drop - expected).abs() < 0.0021, "drop {n} at {drop}, not at {expected}");

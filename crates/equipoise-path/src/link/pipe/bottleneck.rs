@@ -92,7 +92,8 @@ impl<C, P: Queued> Bottleneck<C, P> {
         }
     }
 
-    /// The share of the time until `now` in which the bottleneck was busy, and how many packets waited.
+    /// The share of the time until `now` in which the bottleneck was busy, and the mean and maximum number of waiting
+    /// packets.
     pub(super) fn usage(&self, now: Instant<C>) -> Usage {
         match self {
             Self::Open => Usage::default(),

@@ -53,7 +53,7 @@ pub struct TransportFeedback<'a> {
 
 /// Length in bytes of everything before the chunks, including the RTCP header.
 const HEAD: usize = 20;
-/// Number of 250 µs units per unit of the reference time, which is 64 ms.
+/// One unit of the reference time (64 ms), in units of 250 µs.
 const TICKS_PER_REFERENCE: i64 = 256;
 
 impl<'a> TransportFeedback<'a> {

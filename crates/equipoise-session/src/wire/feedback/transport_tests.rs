@@ -141,8 +141,8 @@ fn what_is_wrong_is_named() {
     assert_eq!(TransportFeedback::parse(&[0; 12]).err(), truncated("reference time", 16, 4, 0));
     assert_eq!(parse(0, &[]), None);
     assert_eq!(parse(1, &[]), truncated("packet status chunk", 20, 2, 0));
-    // In the first two cases, the chunk is a run of two packets with small deltas; in the first case, one of the deltas
-    // is missing. The third case has empty runs only.
+    // The next two inputs have a run of two packets with small deltas. In the first of these inputs, one delta is
+    // missing. The third input has only empty runs.
     assert_eq!(parse(2, &[0x20, 2, 9]), truncated("receive deltas", 22, 2, 1));
     assert_eq!(parse(2, &[0x20, 2, 9, 9]), None);
     assert_eq!(parse(2, &[0; 100]), truncated("packet status chunk", 120, 2, 0));

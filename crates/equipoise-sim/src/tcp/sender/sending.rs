@@ -1,4 +1,4 @@
-//! The transmission of segments: which segment is sent next, whether it may leave now, and the bookkeeping.
+//! The transmission of segments: which segment is sent next, and whether the segment may leave now.
 
 use equipoise::units::Rate;
 

@@ -7,7 +7,8 @@ use super::*;
 use crate::tcp::Supply;
 use crate::tcp::scoreboard::Scoreboard;
 
-/// The scoreboard of RFC 6675, Sec. 2 to 4, for comparison: at every query, all values are counted from the beginning.
+/// A simple scoreboard of RFC 6675, Sec. 2 to 4, with which the scoreboard of the TCP sender is compared. It stores no
+/// counts: every query counts all segments again.
 ///
 /// In addition to RFC 6675: a segment may be marked as lost by the timer, by the start of a recovery, or by a partial
 /// acknowledgement.

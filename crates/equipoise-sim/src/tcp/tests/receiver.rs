@@ -156,7 +156,7 @@ fn runs(came: &BTreeMap<u64, usize>, next: u64) -> Vec<(u64, u64)> {
 
 proptest! {
     /// Compares the receiver with a set of all received segments. The next expected segment must be the first missing
-    /// segment, and the SACK blocks must be the ranges after this segment.
+    /// segment, and the SACK blocks must be the ranges of received segments after this segment.
     #[test]
     fn the_answers_are_those_of_a_set(numbers in proptest::collection::vec(0u64..40, 1..200), window in 1u64..50) {
         let config = ReceiverConfig { window, delayed_acks: None, sack: true };

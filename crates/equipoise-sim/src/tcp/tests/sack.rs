@@ -19,7 +19,7 @@ fn one_lost_segment_is_sent_again_once_three_behind_it_have_come() {
     talk.sends(0..10).after(100);
     talk.sack(0, &[(1, 2)]).sends([10]).sack(0, &[(1, 3)]).sends([11]).sack(0, &[(1, 4)]).sends([0]);
     assert_eq!(law.news(), [Told::Loss { in_flight: 10 }], "limited transmit does not count");
-    // Segments on the path (`pipe`): 12 in flight - 3 acknowledged - 1 lost + 1 retransmitted = 9.
+    // Segments on the path (`pipe`): 12 sent - 3 selectively acknowledged - 1 lost + 1 retransmitted = 9.
     for end in 5..8 {
         talk.sack(0, &[(1, end)]).is_quiet();
     }
@@ -120,7 +120,8 @@ fn the_tail_is_sent_again_once_for_want_of_new_data() {
     talk.sends(0..10).after(100);
     // Segments 0 and 9 are lost; the others arrive.
     talk.sack(0, &[(1, 2)]).sack(0, &[(1, 3)]).is_quiet().sack(0, &[(1, 4)]).sends([0]);
-    // Segments on the path (`pipe`): 10 sent - 6 acknowledged - 1 lost + 1 retransmitted = 4.
+    // After the last of these three acknowledgements, the number of segments on the path (`pipe`) is 10 sent
+    // - 6 acknowledged - 1 lost + 1 retransmitted = 4.
     talk.sack(0, &[(1, 5)]).sack(0, &[(1, 6)]).is_quiet().sack(0, &[(1, 7)]).sends([9]);
     talk.sack(0, &[(1, 8)]).sack(0, &[(1, 9)]).is_quiet();
     talk.after(100).ack(9).is_quiet().ack(10).is_quiet();

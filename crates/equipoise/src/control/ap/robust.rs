@@ -377,7 +377,8 @@ impl Ap {
         };
     }
 
-    /// Updates the expected mean delay for a step from the rate `before` to the current rate, along the delay curve.
+    /// Updates the expected mean delay after a step from the rate `before` to the current rate. The change of the mean
+    /// delay is that of an M/D/1 queue.
     fn expect(&mut self, before: Rate, headroom: f64) {
         let step = self.rate.as_mbps_f64() - before.as_mbps_f64();
         let shift_s = md1::shift_s(headroom, step, self.config.packet);

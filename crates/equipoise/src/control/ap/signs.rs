@@ -27,10 +27,10 @@ const LOSSY: f64 = 0.02;
 const LOSSY_ALONE: f64 = 0.1;
 /// A round-trip time that exceeds the minimum by more than this shows a queue.
 const QUEUE: Span = Span::from_millis(5);
-/// If fewer packets than this were lost, the path is not considered full: when few packets were sent, even one randomly
-/// lost packet is a large share of the packets.
+/// If fewer packets than this were lost, the path is not considered full, even if the loss ratio is high. When few
+/// packets were sent, one random loss is already a high loss ratio.
 const LOSSES: f64 = 3.0;
-/// The minimum round-trip time of a path is forgotten after one to two of these windows.
+/// A minimum round-trip time is forgotten after one to two times this duration.
 const WINDOW: Span = Span::from_secs(30);
 
 impl Signs {

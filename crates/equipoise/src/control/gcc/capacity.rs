@@ -5,9 +5,9 @@
 /// v = 0.95 v + 0.05 (C - R)² / max(C, 1)       0.4 ≤ v ≤ 2.5
 /// ```
 ///
-/// C is the estimated capacity, R the delivery rate, and v the variance of R divided by C. While C is known, the
+/// C is the estimated capacity, and R is the delivery rate. v is the variance of R, divided by C. While C is known, the
 /// allowed rate counts as near the capacity and is raised slowly. A delivery rate above the band `C ± 3 sqrt(v C)`
-/// during an increase, or below this band at overuse, shows that the path has changed: C is forgotten.
+/// during an increase, or below this band at overuse, shows that the path has changed. Then C is forgotten.
 ///
 /// Source: libwebrtc, `link_capacity_estimator`; draft-ietf-rmcat-gcc-02, Sec. 5.5 for the factor 0.95.
 #[derive(Clone, Copy, Debug)]

@@ -100,7 +100,8 @@ enum Form {
 
 /// The lowest rate after the round-trip back-off, in bit/s (libwebrtc, `send_side_bandwidth_estimation`).
 const BACKOFF_FLOOR: f64 = 5000.0;
-/// Maximum time within which the data queued at the sender must be sent (libwebrtc, `pacing_controller`).
+/// The pacing rate must be high enough to send all data queued at the sender within this time (libwebrtc,
+/// `pacing_controller`).
 const LONGEST_QUEUE: Span = Span::from_secs(2);
 /// A probe result lowers the rate to no less than this share of the delivery rate (libwebrtc,
 /// `goog_cc_network_control`).

@@ -1,15 +1,16 @@
 use crate::control::{Fate, PacketReport};
 use crate::units::{Instant, SenderClock, Span};
 
-/// The draft's rule on losses: if less than 2 % are lost, the rate rises by 5 %; if more than 10 % are lost, the rate
-/// falls by half of the loss ratio; otherwise the rate is kept.
+/// The draft's rule on losses: if the loss ratio is below 2 %, the rate rises by 5 %. If the loss ratio is above 10 %,
+/// the rate falls by half of the loss ratio. Otherwise the rate is kept.
 ///
 /// Source: draft-ietf-rmcat-gcc-02, Sec. 6.
 ///
-/// Our interpretation: the rule is applied to the rate in use. Otherwise a separate loss-based rate could rise far
-/// above the rate in use during minutes without loss, and the next loss would have no effect. There is at most one step
-/// every 200 ms, as in pion; in the draft, there is one for each report. The loss ratio is the share of lost packets
-/// among those that were reported since the previous step.
+/// Our interpretation: the rule is applied to the rate in use. If the rule had a separate rate, this rate could rise
+/// far above the rate in use during minutes without loss. The separate rate would stay above the rate in use after the
+/// next loss, so the loss would have no effect. The rate changes at most once per 200 ms, as in pion; in the draft, the
+/// rate changes with each report. The loss ratio is the share of lost packets among the packets that were reported
+/// since the previous change.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct LossRule {
     packets: u64,

@@ -46,7 +46,7 @@ struct Path {
     next_send_us: f64,
     next_report_us: u64,
     under_way: VecDeque<PacketReport>,
-    /// The longest wait in the queue during the current run, in ms.
+    /// The longest wait of a packet in the queue so far in the current run, in ms.
     longest_wait_ms: f64,
     arrived: u64,
 }

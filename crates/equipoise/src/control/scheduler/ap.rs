@@ -57,8 +57,8 @@ struct Model {
     surprise_s2: Option<f64>,
 }
 
-/// A deviation is the difference between the mean delay in a report and the expected mean delay. This is the initial
-/// variance of the deviations, as a share of the variance of the delay. The single-path controller has the same value.
+/// Initial variance of the deviations, as a share of the variance of the delay. A deviation is the mean delay in a
+/// report minus the expected mean delay. The single-path controller has the same value.
 const FIRST_SURPRISE: f64 = 0.1;
 /// Weight of a report in the variance of the deviations from the expected mean delay. It is low because the deviations
 /// have long tails.

@@ -160,8 +160,8 @@ fn fill(ramps: &[Ramp], target: f64) -> Vec<f64> {
     corners.sort_unstable_by(f64::total_cmp);
     let values = |at: f64, from_above: bool| ramps.iter().map(move |ramp| ramp.value(at, from_above));
     let sum = |at: f64, from_above: bool| values(at, from_above).sum::<f64>();
-    // Find the first corner (start or end of a ramp's slope) at which the ramps' limits from above sum to at least the
-    // target.
+    // Find the first corner (start or end of a ramp's slope) at which the sum of the ramps' values is at least the
+    // target. At a vertical step, the value is the upper end of the step.
     let index = corners.partition_point(|&at| sum(at, true) < target);
     let Some(&at) = corners.get(index).or(corners.last()) else { return Vec::new() };
     // The sum reaches the target on the vertical step at this corner, or on the slope before this corner.

@@ -82,9 +82,9 @@ pub trait Scheduler: Send + Sync + fmt::Debug {
     /// Returns a share for each of `paths`, in the same order. The sum of the shares is `total`, or less if the maximum
     /// rates of the paths do not allow `total`.
     ///
-    /// Called at the end of each scheduler period, with the delays of the paths. Also called without delays during a
-    /// period, when a path appears or disappears, when the total rate changes, or when the maximum rate of a path
-    /// changes.
+    /// At the end of each scheduler period, the session calls this method, and `paths` contains the delays of the
+    /// paths. The session also calls this method during a period: when a path appears or disappears, when the total
+    /// rate changes, or when the maximum rate of a path changes. In these calls, `paths` contains no delays.
     fn split(&mut self, total: Rate, paths: &[PathView]) -> Vec<Share>;
 }
 

@@ -39,9 +39,9 @@ pub(super) const CAREFUL_ROUND_TRIPS: f64 = 100.0;
 /// (Sec. 4.2.1.3).
 const ALPHA_UP: f64 = 1.0 / 8.0;
 const ALPHA_DOWN: f64 = 1.0 / 128.0;
-/// The factors `scl` and `ref_wnd_delay_scale` make a step of the window smaller (Sec. 4.2.2.1, 4.2.2.2). The lower
-/// bound of `scl` is `LEAST_NEARNESS`. The lower bound of `ref_wnd_delay_scale` is `LEAST_NEARNESS` if the window is
-/// reduced, and `LEAST_JITTER_UP` if the window grows.
+/// The factors `scl` and `ref_wnd_delay_scale` make a step of the window smaller (Sec. 4.2.2.1, 4.2.2.2). In a step,
+/// `scl` counts as at least `LEAST_NEARNESS`. `ref_wnd_delay_scale` counts as at least `LEAST_NEARNESS` if the window
+/// is reduced, and as at least `LEAST_JITTER_UP` if the window grows.
 const LEAST_NEARNESS: f64 = 0.25;
 const LEAST_JITTER_UP: f64 = 0.1;
 /// `REF_WND_OVERHEAD_MIN` and `REF_WND_OVERHEAD_MAX`: the lowest and the highest limit of the bytes in flight, as

@@ -35,7 +35,7 @@ pub(super) struct News {
     /// Bytes that arrived unmarked: `bytes_newly_acked` less `bytes_newly_acked_ce`.
     pub(super) unmarked_bytes: f64,
     /// Whether a packet was lost since the last reaction. Two kinds of losses do not count: losses of packets that left
-    /// before `Path::answered`, and losses that were ignored because losses are rare.
+    /// before `Path::answered`, and losses that `Form::Full` ignored because losses were rare and the queue was short.
     pub(super) is_lost: bool,
     /// Whether a packet was marked since the last reaction.
     pub(super) is_marked: bool,

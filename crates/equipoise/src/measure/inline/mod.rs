@@ -33,7 +33,7 @@ use crate::units::{Instant, SenderClock, Size, Span};
 /// 3. **Capacity** `K`: the intervals between the acknowledgements of bursts form clusters. The cluster of the shortest
 ///    intervals shows the link's service time per segment, and cross traffic causes the other clusters. A higher `K` is
 ///    accepted at once. A lower `K` is accepted when ten to twenty streams in a row (more in small windows) had no
-///    interval that was as short as before.
+///    interval about as short as the present service time.
 /// 4. **Evaluation.** `R` is the stream's sending rate, and `g` the growth of its delay, in seconds per second. While
 ///    the link is busy with the stream and cross traffic of rate `c`, the available bandwidth is `A = K - c = R - K g`.
 ///    If `g` is close to zero, the stream was slower than the available bandwidth and yields a lower bound.

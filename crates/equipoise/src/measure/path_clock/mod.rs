@@ -20,9 +20,10 @@ use crate::units::{Instant, SenderClock, Span};
 /// so all minima are on or above the line that an empty path would show. The slope of this line is the drift.
 ///
 /// - **Drift**: the median slope of all pairs of window minima (Sen 1968). A pair is skipped if a step is between its
-///   minima. A pair is also skipped if its round trips differ by more than 5 ms, because one of them was queued or took
-///   another path. An estimate is accepted if its 95 % interval extends at most 50 ppm from it and the minima cover
-///   20 s. The drift is zero before the first accepted estimate.
+///   minima. A pair is also skipped if the round trips of the two minima differ by more than 5 ms, because one of the
+///   minima then contains a queueing delay or belongs to another path. An estimate is accepted if its 95 % confidence
+///   interval ends at most 50 ppm from the estimate, and if the minima cover 20 s. The drift is zero before the first
+///   accepted estimate.
 /// - **Base**: the highest line with the slope of the drift and no minimum below it (the lower hull of Moon 1999).
 /// - **Offset**: base minus half of the least round trip. How the round trip divides into its two directions cannot be
 ///   known.
@@ -30,8 +31,8 @@ use crate::units::{Instant, SenderClock, Span};
 ///   trip. Therefore up to twice the change of the round trip is subtracted from the distance between a shown delay and
 ///   the base. The rest of the distance is noise or a step. The rest counts as a step if it exceeds 5 ms, plus twenty
 ///   times the root mean square of the noise, plus the effect of the drift's uncertainty. In the first sixteen reports,
-///   the rest must also exceed 1 s. A smaller step down is followed at once. A smaller step up is followed within ten
-///   minutes. All stored points move with a step.
+///   the rest must also exceed 1 s. If a step is too small to be detected, the base follows the step: at once if the
+///   step is down, within ten minutes if the step is up. A detected step is applied to all stored points.
 ///
 /// Limits:
 ///
@@ -42,7 +43,8 @@ use crate::units::{Instant, SenderClock, Span};
 ///   is followed only as fast as the estimated slope changes.
 /// - A minimum is dated at the arrival of its report. Therefore the base is wrong by up to the drift times the interval
 ///   between reports: 0.1 ms at 100 ppm and 1 s.
-/// - A queue looks like a step up if its round trip is reported late. The step is taken back if the round trip of the
+/// - A queue looks like a step up if a report contains the queue's delay, but not yet the longer round trip. The
+///   step is taken back if the round trip of the
 ///   next report has risen by at least half of the step. The step then counts as noise, and smaller steps are not
 ///   detected for a few hundred reports.
 /// - After ten minutes without a report all points are dropped, but a step during that time is still detected.

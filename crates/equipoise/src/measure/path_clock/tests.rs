@@ -338,7 +338,8 @@ fn a_round_trip_that_rises_by_half_explains_a_queue_and_one_that_rises_by_less_d
 
 #[test]
 fn what_an_unknown_drift_makes_of_a_silence_is_no_step() {
-    // 18 s are too short to estimate the drift. During the next minute without reports, 300 ppm amount to 18 ms.
+    // 18 s are too short to estimate the drift. In the following minute without reports, a drift of 300 ppm changes the
+    // delay by 18 ms.
     for drift in [300e-6, -300e-6] {
         let mut clock = PathClock::new();
         for t in (0u32..18).chain(78..80).map(f64::from) {

@@ -55,9 +55,9 @@ impl Window {
 
 /// The minimum delays of successive windows of reports, the oldest first.
 ///
-/// At first, a window holds one report. When all windows are in use, neighbours are merged in pairs, and a new window
-/// holds twice as many reports as before. Therefore memory is fixed. Minima older than [`Windows::HORIZON`] are
-/// dropped.
+/// At first, a window covers one report. When [`Windows::MOST`] windows are in use, neighbouring windows are merged in
+/// pairs, and a new window covers twice as many reports as before. Therefore the memory is limited. Minima older than
+/// [`Windows::HORIZON`] are dropped.
 #[derive(Clone, Debug)]
 pub(super) struct Windows {
     kept: VecDeque<Window>,

@@ -145,7 +145,8 @@ pub(super) fn most_inherent(bps: f64) -> f64 {
     if bps > 0.0 { (FORGIVEN + FORGIVEN_BALANCE / (bps / 1e3)).min(1.0) } else { 1.0 }
 }
 
-/// Returns the preference for a bandwidth in bit/s at the mean loss ratio `average`.
+/// Returns the preference for the bandwidth `bps`, in bit/s. If the mean loss ratio `average` is below `PREFERENCE`,
+/// the preference rises with the bandwidth. Otherwise the preference falls with the bandwidth.
 pub(super) fn bias(bps: f64, average: f64) -> f64 {
     let less = PREFERENCE - average;
     let adjusted = |factor: f64| factor * less / (PREFERENCE_WIDTH + libm::fabs(less));

@@ -14,8 +14,8 @@ const AGEING: f64 = 0.9;
 /// Maximum number of lost packets per observation that are remembered, so that a later arrival corrects the loss. The
 /// value is our choice, a bound on memory.
 pub(super) const MOST_LOST: usize = 1024;
-/// If the rate of the worst observation is at least this multiple of the median rate, the mean loss includes all
-/// observations (libwebrtc, `loss_based_bwe_v2`).
+/// The worst observation is the one with the highest loss. If the rate of this observation is at least this multiple of
+/// the median rate, the mean loss includes all observations (libwebrtc, `loss_based_bwe_v2`).
 const SURGE: f64 = 2.0;
 /// With more than this number of observations, the mean loss excludes the best and the worst observation (libwebrtc,
 /// `loss_based_bwe_v2`).

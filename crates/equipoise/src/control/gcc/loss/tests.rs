@@ -99,8 +99,8 @@ fn one_spike_of_loss_does_not_count() {
     assert!(observations.average_loss() < 1e-12, "{}", observations.average_loss());
 }
 
-/// Passes four observations per second to `estimator` in each second of `seconds`. In all observations, every
-/// `every`-th packet is lost. Returns the rate that the losses allow after the last observation, in bit/s.
+/// Passes four observations to `estimator` for each second in `seconds`. In all observations, every `every`-th packet
+/// is lost. Returns the rate that the losses allow after the last observation, in bit/s.
 fn run(estimator: &mut LossBased, seconds: core::ops::Range<u64>, every: u64, delay_bps: f64) -> f64 {
     for quarter in seconds.start * 4..seconds.end * 4 {
         estimator.update(&packets(quarter * 26, 26, |number| number % every == 0), delay_bps, false);

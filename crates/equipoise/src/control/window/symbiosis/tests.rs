@@ -162,9 +162,9 @@ fn join(noise_weight: f64, seconds: u64) -> [f64; 2] {
     flows.map(|flow| flow.window())
 }
 
-/// The newer flow grows and the older flow yields until their windows are equal. The difference shrinks at a rate of `ε
-/// (1 - γ) N / K` = 0.05 per second. ε is the speed of convergence, γ the weight of cross traffic, N the rate of each
-/// flow, and K the capacity.
+/// The newer flow grows and the older flow yields until their windows are equal. The difference between the windows
+/// shrinks at a rate of `ε (1 - γ) N / K` = 0.05 per second. ε is the speed of convergence, γ the weight of cross
+/// traffic, N the rate of each flow, and K the capacity.
 #[test]
 fn a_second_flow_takes_its_half_without_a_loss() {
     for window in join(0.0, 300) {
