@@ -95,7 +95,7 @@ class Tools:
         return text.format(**self.found, here=HERE, out=out, seconds=seconds).split()
 
     def environment(self):
-        """Returns the environment variables with which Node.js finds its packages."""
+        """Returns this program's environment with `NODE_PATH` set, so that Node.js finds its packages."""
         return dict(os.environ, NODE_PATH=self.found.get("puppeteer", ""))
 
     @staticmethod

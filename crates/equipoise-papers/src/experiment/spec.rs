@@ -44,7 +44,8 @@ pub(crate) struct Rule {
     cells: Cells,
 }
 
-/// Which of our numbers must satisfy the rule, if there are several ("cells", such as the cells of a table).
+/// A claim has one or several numbers of ours, called cells. This type says which cells must satisfy the rule: the only
+/// cell, every cell, or at least one cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Cells {
     One,

@@ -24,8 +24,8 @@ pub(super) struct Fifo<C, S> {
     service: S,
     limit: QueueLimit,
     origin: Instant<C>,
-    /// From this time on, the service is free for the next packet. If a packet arrives after this time, the field is
-    /// first set to the arrival time, even if the packet is dropped.
+    /// From this time on, the service is free for the next packet. When a packet arrives, the field is raised to the
+    /// arrival time if it is earlier. The service time is added only if the packet is accepted.
     free_at: Instant<C>,
     /// The accepted packets that had to wait, in order of service. The first of them may already be in service or sent,
     /// because packets are removed only when necessary.

@@ -265,7 +265,7 @@ impl Packetiser {
         self.timestamp_offset.wrapping_add(Self::ticks(at))
     }
 
-    /// Returns the number of ticks of the media clock from time zero to `at`.
+    /// Returns the number of ticks of the media clock from time zero to `at`, modulo 2^32.
     fn ticks(at: Instant<SenderClock>) -> u32 {
         let (seconds, nanos) = (at.as_nanos() / 1_000_000_000, at.as_nanos() % 1_000_000_000);
         let hz = u64::from(StreamConfig::MEDIA_CLOCK_HZ);

@@ -5,7 +5,7 @@ use crate::control::loss_intervals::LossIntervals;
 use crate::control::{Ecn, Fate, PacketFeedback, PacketReport};
 use crate::units::{Instant, ReceiverClock, SenderClock, Span};
 
-/// NADA's receiver (RFC 8698, Sec. 4.2, 5.1), computed from per-packet feedback.
+/// The calculations of NADA's receiver (RFC 8698, Sec. 4.2, 5.1), done at the sender with per-packet feedback.
 #[derive(Clone, Debug)]
 pub(super) struct Receiver {
     base: BaseDelay,
