@@ -9,8 +9,8 @@ propagation time. QUEUE_PACKETS is the number of packets that can wait while one
 link; because nothing is random, it only numbers the repetitions. Prints one row, whose columns are described in
 `README.md`.
 
-Needs root, iproute2, iperf3 and the command `equipoise`, or its path in the variable EQUIPOISE. The script creates its
-namespaces, interfaces and settings, and removes them at its end.
+The script needs root, iproute2, iperf3 and the command `equipoise`. The environment variable EQUIPOISE can contain the
+path of this command. The script creates its namespaces, interfaces and settings, and removes them when it ends.
 """
 
 import json
@@ -100,8 +100,8 @@ class Namespaces:
         return process
 
     def counters(self):
-        """Returns what the kernel counted in the sender's namespace: timeouts, recoveries begun and retransmitted
-        segments.
+        """Returns three counts of the kernel in the sender's namespace: the timeouts, the started recoveries, and the
+        retransmitted segments.
         """
         lines = run("ip", "netns", "exec", self.names[0], "cat", "/proc/net/netstat", "/proc/net/snmp").splitlines()
         found = {}

@@ -328,8 +328,8 @@ fn session() -> Seeds {
     let damaged = [&[SENDER_TIMER, TO_RECEIVER][..], &DAMAGED_TO_SENDER].concat().repeat(30);
     let doubled = [SENDER_TIMER, TO_RECEIVER, TO_RECEIVER, TO_SENDER, TO_SENDER].repeat(30);
     let clock_jumps = [&exchange[..], &[0xF7, 0x40, SENDER_TIMER, TO_RECEIVER, 15, 0xFF], &exchange[..30]].concat();
-    // The seed `repaired` begins with 2, so its session carries RTP packets of another program. Every second packet of
-    // the session is lost on the way to the receiver.
+    // The first byte of a seed selects the payload of the session. In the seed `repaired`, the byte 2 selects RTP
+    // packets of another program. Every second packet of this session is lost on the way to the receiver.
     let of = |source: u8, number: u8| {
         [&[0xFC, 20][..], &[0x80, 96, 0, number, 0, 0, 0, number, 0, 0, 0, source], &[7; 8]].concat()
     };

@@ -167,7 +167,7 @@ fn drain<E: Endpoint>(end: &mut E, last: &mut Vec<u8>, now: u64) {
         }
     }
     if let Some(wake) = end.wake() {
-        // At the last instant that the clock can represent, the wake-up cannot be later.
+        // The wake-up must be later than `now`, unless `now` is the last instant that the clock can represent.
         assert!(wake.at.as_nanos() > now || now == u64::MAX, "a wake-up at {:?}, handled at {now}", wake.at);
     }
 }

@@ -78,7 +78,7 @@ export class Pulls {
   }
 }
 
-/** Rounds a value to three digits, which is the resolution of a slider. */
+/** Rounds a value to three significant digits, which is the resolution of a slider. */
 function round(value) {
   return Number(value.toPrecision(3));
 }

@@ -33,8 +33,8 @@ pub(crate) enum Tier {
 /// Runs the tests of a tier, and prints the skipped tests and the total counts.
 pub(crate) fn run(workspace: &Workspace, tier: Tier) -> Result<(), Error> {
     let mut log = Log::default();
-    // `--show-output` is needed because skipped tests count as successful, and their output has the reason for the
-    // skip.
+    // By default, Cargo hides the output of successful tests. Skipped tests count as successful, and their output
+    // states the reason for the skip. Therefore `--show-output` is needed.
     let fast = workspace.cargo(["test", "--no-fail-fast", "--", "--show-output"]);
     let fast = fast.arguments(["--test-threads", FAST_AT_ONCE]);
     // Exclude doc tests, because `--ignored` would run those that are marked `ignore`.
@@ -55,7 +55,7 @@ pub(crate) fn run(workspace: &Workspace, tier: Tier) -> Result<(), Error> {
             println!("{line}");
         }
     };
-    // If both tiers are requested, the slow tests run even if a fast test fails.
+    // If fast and slow tests are requested, the slow tests run even if a fast test fails.
     let results: Vec<_> = runs.into_iter().map(|run| run.run_lines(&mut take)).collect();
     for reason in &log.skipped {
         println!("{reason}");

@@ -105,8 +105,8 @@ impl Inlet {
         let size = bytes.len() + PIECE;
         let has_room = self.waiting.load(Ordering::Relaxed).saturating_add(size) <= self.most;
         if has_room {
-            // The count is raised before the bytes are queued. Otherwise the thread could write the bytes and lower the
-            // count first.
+            // `waiting` is raised before the bytes are queued. Otherwise the writer's thread could write the bytes and
+            // lower `waiting` before `waiting` is raised.
             self.waiting.fetch_add(size, Ordering::Relaxed);
         }
         let taken = has_room && self.post.send(Some(bytes)).is_ok();
@@ -213,7 +213,8 @@ mod tests {
         let writer = Writer::start(output, MOST);
         let taken = (0..10_000u64).filter(|_| writer.inlet().offer(vec![7; 1000])).count();
         let (dropped, has_failed) = (writer.inlet().dropped(), writer.has_failed());
-        // The pipe must be read before the assertions, because dropping a writer waits for the reader of its output.
+        // The thread starts to read the pipe before the assertions. A failed assertion drops the writer, which waits
+        // until all its output is read. Without a reader, the wait would not end.
         let read = thread::spawn(move || {
             let mut all = Vec::new();
             reader.read_to_end(&mut all).map(|_| all.len())

@@ -37,7 +37,7 @@ mod plugin {
 }
 
 /// Registers the element `rtpequipoisebwe` in this process, for a program that links the crate instead of loading the
-/// plugin. Call it after `gst::init`.
+/// plugin. Call this function after `gst::init`.
 ///
 /// # Errors
 /// An error if GStreamer refuses the element, for example because GStreamer is not initialised.

@@ -10,8 +10,8 @@
 //! of each connection. [`Parameters`] can be read and set while connections run. Connections that use the congestion
 //! control when it is unloaded continue to use it until they close.
 //!
-//! [`PresetWindow`] registers a variant of the running kernel's Reno or CUBIC. With it, an application can set the
-//! congestion window of a connection, as a flow pair requires (Tobe 1999).
+//! [`PresetWindow`] registers a variant of the running kernel's Reno or CUBIC. With this variant, an application can
+//! set the congestion window of a connection, as a flow pair requires (Tobe 1999).
 
 #![forbid(unsafe_code)]
 

@@ -27,9 +27,9 @@ pub struct PresetWindow {
 }
 
 impl PresetWindow {
-    /// Registers a variant of the congestion control `control` whose congestion window can be set, in all network
-    /// namespaces. Returns `None` if `control` is neither `reno` nor `cubic`. If another process has already registered
-    /// the variant, it is not registered again.
+    /// Registers a variant of the congestion control `control` in all network namespaces. The congestion window of this
+    /// variant can be set. Returns `None` if `control` is neither `reno` nor `cubic`. If another process has already
+    /// registered the variant, the variant is not registered again.
     ///
     /// # Errors
     /// [`KernelError`] if the kernel does not support the variant, or a privilege is missing.
@@ -54,7 +54,8 @@ impl PresetWindow {
     /// sends while no data is in flight. The value 0 removes a stored window that was not applied yet.
     ///
     /// # Errors
-    /// [`KernelError::Refused`] if `connection` is not a socket, [`KernelError::Rights`].
+    /// [`KernelError::Refused`] if `connection` is not a socket, or [`KernelError::Rights`] if the kernel denies
+    /// permission.
     pub fn set(&self, connection: BorrowedFd<'_>, segments: u32) -> Result<(), KernelError> {
         let key = connection.as_raw_fd().to_ne_bytes();
         let set = |map: &MapHandle| map.update(&key, &segments.to_ne_bytes(), MapFlags::ANY);

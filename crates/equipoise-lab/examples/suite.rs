@@ -1,5 +1,5 @@
-//! Reads the file that `equipoise suite … --json` wrote, and prints a suite's results as a Markdown table. If the suite
-//! has bars (pass criteria), prints the table of the bars instead.
+//! Reads the file that `equipoise suite … --json` wrote, and prints the suite's results as a Markdown table. If the
+//! suite has bars (pass criteria), prints the table of the bars instead.
 #![allow(clippy::print_stdout, reason = "it prints a part of a page")]
 
 use std::error::Error;

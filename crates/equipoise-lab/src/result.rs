@@ -250,8 +250,8 @@ pub struct FlowResult {
     /// Results of a TCP connection or of web traffic; omitted for other flows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tcp: Option<TcpResult>,
-    /// Results of a flow pair; omitted for other flows. In the results of a flow pair, the field `received` of this
-    /// structure covers both halves. The other fields for packets, rates, delays and intervals describe only the RTP
+    /// Results of a flow pair; omitted for other flows. For a flow pair, [`received`](Self::received) covers TCP and
+    /// RTP together. The other fields of `FlowResult` for packets, rates, delays and intervals describe only the RTP
     /// half.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pair: Option<PairResult>,

@@ -205,7 +205,7 @@ fn run<T: Tell>(scenario: &Scenario, seed: u64, tell: T, stop: &Stop) -> Result<
     Ok((run, watch.tell))
 }
 
-/// Returns the length of one of the [`PARTS`] of a run that is not sampled.
+/// Returns the length of one part of a run without samples. Such a run is divided into [`PARTS`] equal parts.
 fn part_of(duration: Span) -> Span {
     Span::from_nanos(duration.as_nanos() / PARTS).max(Span::from_nanos(1))
 }

@@ -67,7 +67,7 @@ pub fn fetch<O: Observer + Send + 'static>(
         let overhead = Size::from_bytes(overhead);
         Receiver::new(ReceiverConfig { clocks: Clocks::Apart, overhead, reporting, ..base })
     };
-    // The settings are checked before anything is sent.
+    // This receiver is created only to check the settings before anything is sent.
     receiver(0)?;
     let asked = Asked {
         key: config.key.clone(),

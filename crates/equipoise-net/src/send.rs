@@ -79,7 +79,8 @@ impl SendConfig {
         Self { payload: Payload::Stream, ..Self::new(peer, key) }
     }
 
-    /// The rate of the payload in full packets. `rate` is the rate of the IP packets, such as the controller's rate.
+    /// Returns the rate of the payload if all packets are full. `rate` is the rate of the IP packets, such as the
+    /// controller's rate.
     pub fn payload_rate(&self, rate: Rate) -> Rate {
         self.payload_rate_with(rate, None)
     }
@@ -134,9 +135,9 @@ impl SendConfig {
     }
 }
 
-/// The default per-packet feedback: transport-wide feedback if possible, because its arrival times are more exact than
-/// those of RFC 8888 feedback. It is not possible with ECN, because it has no congestion marks. It needs transport-wide
-/// sequence numbers, which only generated media over one path has.
+/// Returns the default per-packet feedback. Transport-wide feedback is preferred, because its arrival times are more
+/// exact than those of RFC 8888 feedback. Transport-wide feedback is not used with ECN, because it contains no
+/// congestion marks. It needs transport-wide sequence numbers, which exist only for generated media over one path.
 pub(crate) fn usual_reporting(payload: Payload, ecn: Ecn, several: bool) -> Reporting {
     let has_numbers = payload == Payload::Generated && ecn == Ecn::NotCapable && !several;
     let format = if has_numbers { Format::TransportWide } else { Format::CongestionFeedback };

@@ -314,8 +314,8 @@ impl Socket {
         Ok(if is_lack_of_way(errno) { Sent::NoRoute } else { Sent::Refused })
     }
 
-    /// Sends `answer` to a peer. If sending fails, the error is ignored: a server has other peers, and an attacker may
-    /// have chosen the address so that sending fails.
+    /// Sends `answer` to a peer and ignores errors. An attacker may choose an address to which sending fails. Such an
+    /// error must not stop the server, because the server has other peers.
     pub(crate) fn answer(&mut self, peer: SocketAddr, answer: &Transmit<'_>) {
         #[cfg(any(test, feature = "fuzz"))]
         if let Some(overheard) = &mut self.overheard {
@@ -461,7 +461,7 @@ impl Remarks {
         for remark in message.cmsgs()? {
             match remark {
                 ControlMessageOwned::ScmTimestampns(time) => remarks.stamp = Some(nanos_of(time)),
-                // The kernel's counter has 32 bits. In practice, no run is so long that the counter wraps around.
+                // The kernel's counter of lost messages has 32 bits. In practice, no run loses 2^32 messages.
                 ControlMessageOwned::RxqOvfl(count) => remarks.overflowed = Some(u64::from(count)),
                 remark => remarks.ecn = ecn_in(&remark).unwrap_or(remarks.ecn),
             }

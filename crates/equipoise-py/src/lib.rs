@@ -6,8 +6,8 @@
 //!   laws ──▶ law ──▶ catalogue, which also contains the built-in controllers ──▶ sessions of the simulation
 //! ```
 //!
-//! The crate contains no control law. Its names and units are the same as in scenario files and in the JSON of the
-//! command `equipoise`. Python imports the crate as `equipoise._native`; users import the package in
+//! The crate contains no control law. Names and units in Python are the same as in scenario files and in the JSON of
+//! the command `equipoise`. Python imports the crate as `equipoise._native`; users import the package in
 //! `python/equipoise/`.
 
 #![expect(clippy::needless_pass_by_value, reason = "what Python hands over is handed over")]

@@ -9,8 +9,8 @@ use pyo3::prelude::*;
 
 use crate::table::{Columns, Table};
 
-/// A row of a table: the item `it` of a run, the run's seed, the name of the item's flow or link, and the name of its
-/// path, if any.
+/// A row of a table: the item `it` of a run, the run's seed, the name of the item's flow or link, and the name of the
+/// item's path, if any.
 struct Of<'a, T> {
     seed: u64,
     flow: &'a str,

@@ -41,8 +41,8 @@ def test_what_the_chapter_names_is_there(name: str) -> None:
 
 
 def test_the_job_of_kubernetes_runs_all_shares() -> None:
-    """If this test fails, the Kubernetes job of the chapter leaves parts of the sweep out, or mounts a volume that it
-    does not define. """
+    """If this test fails, the Kubernetes job in the book's chapter on sweeps omits parts of the sweep, or mounts a
+    volume that the job does not define."""
     blocks = FENCE.findall((BOOK / "sweep.md").read_text(encoding="utf-8"))
     [job] = [yaml.safe_load(text) for language, text in blocks if language == "yaml"]
     spec = job["spec"]

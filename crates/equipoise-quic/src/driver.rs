@@ -233,7 +233,8 @@ impl Driver {
         }
     }
 
-    /// Passes the delays of the acknowledged packets to the scheduler, if the configuration has one.
+    /// If the configuration has a scheduler, passes three values to it: the rate of the path's control law, whether the
+    /// path is alive, and the delays of the acknowledged packets.
     #[cfg(feature = "noq")]
     fn tell_split(&self, now: Instant<SenderClock>) {
         let (Some(place), Some(most)) = (&self.place, self.law_rate()) else { return };

@@ -30,8 +30,8 @@ impl SentPackets {
     /// is reached in about two seconds at 100 Mbit/s. Older packets are forgotten without a report.
     const MOST: usize = 1 << 14;
 
-    /// Records that `count` packets, at least one, were sent at `now`. Returns this module's number of the first
-    /// packet.
+    /// Records that `count` packets, at least one, were sent at `now`. Returns the number that this module
+    /// gives the first of these packets.
     pub(crate) fn push(&mut self, now: Instant<SenderClock>, count: u64, number_of_stack: Option<u64>) -> u64 {
         if self.batches.len() >= Self::MOST {
             self.batches.pop_front();

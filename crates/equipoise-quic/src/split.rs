@@ -58,7 +58,7 @@ pub(crate) struct Told {
     pub(crate) alive: bool,
 }
 
-/// Time between two divisions of the total rate. The paper divides every 5 s (Asvarujanon 2014, Sec. 4.3).
+/// Time between two divisions of the total rate. In Asvarujanon 2014, Sec. 4.3, this time is 5 s.
 const PERIOD: Duration = Duration::from_secs(1);
 /// The packet size that is assumed for schedulers that count packets.
 const PACKET: Size = Size::from_bytes(1228);
@@ -194,7 +194,8 @@ mod tests {
         assert_eq!(last.most(), Rate::ZERO, "both have left");
     }
 
-    /// If this test fails, a connection over two networks sends as much over the slow network as over the fast one.
+    /// If this test fails, a connection over two networks does not send most of its data over the network with the
+    /// shorter delay.
     #[test]
     fn the_path_with_the_shorter_delay_gets_most() {
         let split = Split::named("ap", &[]).expect("right");

@@ -52,7 +52,7 @@ impl Dumbbell {
 }
 
 /// One flow at 100 Mbit/s and a round-trip time of 120 ms. The bandwidth-delay product is 1000 packets, and the queue
-/// holds as many.
+/// holds 1000 packets.
 #[divan::bench(sample_size = 1)]
 fn one_flow_10_s(bencher: Bencher<'_, '_>) {
     let rate = Rate::from_bps(100_000_000);

@@ -28,8 +28,8 @@ pub struct Config {
     pub pacing: f64,
     /// Length of an interval for controllers that decide once per interval, such as `ap`.
     pub interval: Span,
-    /// Number of bytes of a packet that the stack does not count: the IP and UDP headers and the SRTP tag (RFC 3711,
-    /// Sec. 4.2).
+    /// Number of bytes in each packet that the packet size of the WebRTC stack does not include: the IP and UDP headers
+    /// and the SRTP tag (RFC 3711, Sec. 4.2).
     pub overhead: Size,
 }
 

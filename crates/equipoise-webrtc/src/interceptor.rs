@@ -401,8 +401,8 @@ impl Queue {
 ///
 /// A receiver repeats its request once per round trip or sooner, even while the first retransmission still waits in the
 /// queue. If each request were answered, a slow path would be filled with duplicates. Without retransmission streams
-/// (RFC 4588), all retransmissions of a packet have the same sequence number. SRTP then discards duplicates as replays,
-/// and feedback does not report them.
+/// (RFC 4588), all retransmissions of a packet have the same sequence number. In this case, the receiver's SRTP
+/// discards duplicates as replays, and the feedback does not report the duplicates.
 #[derive(Debug, Default)]
 struct Resends {
     /// Time at which each packet was last retransmitted, by stream and sequence number; `None` while the retransmission

@@ -19,11 +19,11 @@
 //! # }
 //! ```
 //!
-//! The crate has one interceptor, [`CongestionControl`], which is the last one before the network. It contains the
-//! complete control loop: it *measures* with the receiver's feedback, transport-wide or RFC 8888, *controls* with any
-//! rate controller of [`equipoise::control::entries`] that needs no other feedback, and *paces*. The control laws are
-//! in [`equipoise`]. For most controllers, [`equipoise_session::guest`] limits the rate to twice the delivery rate
-//! that feedback confirms.
+//! The crate has one interceptor, [`CongestionControl`], which is the last interceptor before the network. It contains
+//! the complete control loop. It *measures* the path with the receiver's feedback, which is transport-wide or RFC 8888
+//! feedback. It *controls* the rate with any controller of [`equipoise::control::entries`] that needs no other
+//! feedback. It *paces* the packets. The control laws are in [`equipoise`]. For most controllers,
+//! [`equipoise_session::guest`] limits the rate to twice the delivery rate that feedback confirms.
 #![forbid(unsafe_code)]
 
 mod config;

@@ -291,8 +291,8 @@ fn packets_of_a_frame_leave_one_by_one() {
     }
 }
 
-/// If this test fails, each request for a packet adds a duplicate, although the packet's retransmission already waits
-/// or was sent less than a round trip ago.
+/// If this test fails, each request for a packet causes a retransmission, even if a retransmission of the packet
+/// already waits in the queue or was sent less than a round-trip time ago.
 #[test]
 fn a_packet_is_sent_again_once_in_a_round_trip() {
     let mut call = Call::new(Format::TransportWide, "cbr", &[("rate", "1 Mbit/s")], 100_000_000);

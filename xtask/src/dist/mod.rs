@@ -114,7 +114,7 @@ impl<'a> Dist<'a> {
         if machine.is_here() { python::try_alone(self.workspace, &wheel) } else { Ok(()) }
     }
 
-    /// Returns the path of the command for an architecture, without debug symbols.
+    /// Returns the path of the command without debug symbols for an architecture.
     fn program(&self, machine: Machine) -> PathBuf {
         self.work.join(format!("equipoise-{}", machine.name()))
     }

@@ -30,8 +30,8 @@ const LENGTH: usize = 1_000_000;
 /// How long the encoder example sends video, in s.
 const ENCODED: usize = 3;
 
-/// Installs the library into a temporary folder, builds tests and examples with it, and runs them with the project's
-/// own programs.
+/// Installs the library into a temporary folder, and builds C tests and C examples with it. Runs these tests and
+/// examples together with the project's programs.
 pub(crate) fn check(workspace: &Workspace) -> Result<(), Error> {
     let folder = std::env::temp_dir().join(format!("equipoise-library-{}", std::process::id()));
     let checked = Stage { workspace, folder: folder.clone() }.check();

@@ -22,7 +22,7 @@ pub(crate) struct Link {
     /// Bridge any traffic between two Ethernet interfaces, such as veth ends; needs the capability `CAP_NET_RAW`
     #[arg(long, num_args = 2, value_names = ["IF1", "IF2"], conflicts_with_all = ["listen", "to"])]
     pub(crate) between: Option<Vec<String>>,
-    /// Create two TUN devices: IP traffic that is routed into one leaves the other; needs the capability
+    /// Create two TUN devices: IP traffic that is routed into one comes out of the other; needs the capability
     /// `CAP_NET_ADMIN`
     #[arg(long, num_args = 2, value_names = ["TUN1", "TUN2"], conflicts_with_all = ["listen", "to", "between"])]
     pub(crate) tun: Option<Vec<String>>,

@@ -200,8 +200,8 @@ fn a_receiver_of_an_older_version_is_named() {
     );
 }
 
-/// If this test fails, a stream ends when a home router restarts and changes the address of the receiving host, or
-/// media is sent to an address that was not validated.
+/// If this test fails, there is one of two faults. A stream ends when a home router restarts and changes the address of
+/// the receiving host. Or media is sent to an address that was not validated.
 #[test]
 #[ignore = "real time: 14 s"]
 fn media_finds_a_listener_whose_address_has_changed() {

@@ -114,7 +114,7 @@ fn what_a_decoder_asks_for_comes_to_the_encoder_and_a_flood_does_not() {
     assert!(wanted >= asked.len() as u64, "{wanted} wanted");
     assert!(received["sessions"][0]["end"]["key_frames_asked"].as_u64() >= Some(wanted), "{received}");
     let told = lines.iter().filter(|line| line == "keyframe").count() as u64;
-    // The first line may be missing, because the sender may have written this line before the test was connected.
+    // The first line `keyframe` may be missing, because the sender may have written it before the test was connected.
     assert!((1..=wanted).contains(&told), "{told} lines of {wanted}");
 }
 

@@ -325,7 +325,8 @@ fn the_rtp_of_ffmpeg_passes(seconds: &str, lasts: &str, least: usize) {
     let (port, address) = (middle.port(), hosts.middle(0));
     let relay = ["send", &address, "-p", &port, "--key", &key, "--rtp", "5006", "--min-rate", "2M", "-t", lasts];
     let mut sender = hosts.equipoise(0, &[&relay[..], &["--report-interval", "250 ms"]].concat());
-    // The sender prints no line before the first packet arrives. Therefore the test waits for the sender's open port.
+    // The sender prints no line before it receives the encoder's first packet. The encoder is not running yet.
+    // Therefore the test waits for the sender's open port.
     let mut sender = Running::start(&mut sender);
     assert_eq!(port_of(sender.id(), "udp"), 5006);
     let mut ffmpeg = hosts.command(0, "ffmpeg");

@@ -8,8 +8,8 @@ use serde_json::Value;
 use crate::machine::Machine;
 use crate::support::{Folder, NAMESPACES, run, said, skip};
 
-/// Writes a scenario: a session of 3 Mbit/s and the flows in `flows` over a link of 20 Mbit/s, with a delay of 10 ms
-/// and a queue of 50 packets.
+/// Writes a scenario with one link of 20 Mbit/s, which has a delay of 10 ms and a queue of 50 packets. A session of
+/// 3 Mbit/s and the flows in `flows` use the link.
 fn scenario(folder: &Folder, duration: &str, flows: &[&str]) -> String {
     let mut text = format!(
         "name = \"live-tcp\"\nduration = \"{duration}\"\nwarm_up = \"2 s\"\nsample_interval = \"100 ms\"\n\

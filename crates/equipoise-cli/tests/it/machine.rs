@@ -18,9 +18,9 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    /// Takes a shared lock. Tests with this lock may run at the same time, because their bounds hold on a busy machine.
-    /// A test without bounds needs this lock if it computes for a long time. Otherwise, the test would disturb tests
-    /// that must run alone.
+    /// Takes a shared lock. Tests with this lock may run at the same time, because the limits that they check hold even
+    /// on a busy machine. A test that checks no limits still needs this lock if it computes for a long time. Otherwise,
+    /// the test would disturb tests that must run alone.
     pub(crate) fn shared() -> Self {
         let halves = halves();
         for half in &halves {

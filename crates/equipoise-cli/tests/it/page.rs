@@ -19,7 +19,8 @@ pub(crate) fn blocks(page: &str, kind: &str) -> String {
     all
 }
 
-/// Makes `shell` run the commands of a page in `folder`, with the `equipoise` command of this build in the `PATH`.
+/// Makes `shell` run `commands`, the commands of a page. The working directory is `folder`. The `PATH` begins with the
+/// folder of this build's `equipoise` command.
 pub(crate) fn shell(mut shell: Command, folder: &Folder, commands: &str) -> Command {
     let program = Path::new(env!("CARGO_BIN_EXE_equipoise")).parent().expect("a folder").display().to_string();
     let path = std::env::var("PATH").unwrap_or_default();

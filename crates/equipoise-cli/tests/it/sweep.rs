@@ -1,5 +1,5 @@
-//! Tests of `equipoise sweep`: the output has the same bytes, however the sweep is divided, and even if it was killed
-//! and continued.
+//! Tests of `equipoise sweep`: the output has the same bytes, however the sweep is divided, and even if the sweep was
+//! killed and continued.
 
 use std::fs;
 use std::path::Path;

@@ -161,7 +161,7 @@ impl Bwe {
         self.state().result = Ok(gst::FlowSuccess::Ok);
         let weak = self.obj().downgrade();
         self.src.start_task(move || {
-            // The upgrade does not fail while the task runs, because the element stops its task before it is freed.
+            // The upgrade does not fail while the task runs: the task is stopped before the element is freed.
             if let Some(element) = weak.upgrade() {
                 element.imp().turn();
             }

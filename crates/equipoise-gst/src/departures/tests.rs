@@ -99,7 +99,7 @@ fn the_receivers_clock_wraps_and_goes_back_without_a_leap() {
     let first = clock.take(wrap - 5 * MILLI);
     assert_eq!(clock.take(3 * MILLI) - first, Span::from_millis(8));
     assert_eq!(clock.take(wrap - MILLI) - first, Span::from_millis(4));
-    // GStreamer may also report a time above `wrap` instead of a time that has wrapped around.
+    // GStreamer may report a time above `wrap`, which has not wrapped around.
     assert_eq!(clock.take(wrap + 9 * MILLI) - first, Span::from_millis(14));
     // Any time can follow any other time.
     for ns in [u64::MAX, 0, wrap / 2, wrap / 2 + 1, u64::MAX / 2] {
@@ -107,8 +107,8 @@ fn the_receivers_clock_wraps_and_goes_back_without_a_leap() {
     }
 }
 
-/// If this test fails, packets are no longer matched after 16-bit numbers have wrapped: the sequence numbers of
-/// `rtpsession`, or the low 16 bits of the element's own packet numbers.
+/// If this test fails, packets are no longer matched after a 16-bit number has wrapped. This number is the sequence
+/// number of `rtpsession`, or the low 16 bits of the element's packet number.
 #[test]
 fn old_packets_are_forgotten_and_new_ones_are_found_after_wraps() {
     let mut departures = Departures::new();

@@ -47,7 +47,7 @@ fn pulled(harness: &mut Harness, time: Duration) -> Vec<gst::Buffer> {
     buffers
 }
 
-/// Returns the structure of an event with which `rtpsession` passes on feedback on these packets.
+/// Returns the structure of the event in which `rtpsession` reports the feedback about these packets.
 fn packets(packets: impl IntoIterator<Item = impl ToSendValue>) -> gst::Structure {
     let packets = glib::ValueArray::new(packets.into_iter().map(|packet| packet.to_send_value()));
     // SAFETY: the array contains only sendable values, and nothing else refers to it.
@@ -102,7 +102,7 @@ fn lists_pass_as_what_they_hold() {
     }
 }
 
-/// If this test fails, the element passes old packets or no packets after a seek or a reconnection.
+/// If this test fails, the element passes old packets after a seek or a reconnection, or passes no packets at all.
 #[test]
 fn a_flush_drops_what_waits_and_then_packets_pass_again() {
     let mut harness = harness("controller=cbr controller-params=\"rate=10 kbit/s\"");

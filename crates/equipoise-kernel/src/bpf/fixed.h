@@ -202,8 +202,8 @@ static inline __attribute__((always_inline)) u64 square_root(u64 rest)
 }
 
 /*
- * Eq. 18: returns w + m w dB. Here dB is a step of a Brownian motion, not decibels. It is computed from `sum`, the sum
- * of twelve random numbers of 16 bits.
+ * Eq. 18: returns w + m w dB. Here dB is a step of a Brownian motion, not decibels. The step dB is computed from `sum`,
+ * the sum of twelve random numbers of 16 bits.
  */
 static inline __attribute__((always_inline)) u64 oscillated(u64 window, u64 strength, u64 elapsed_us, u64 sum)
 {

@@ -64,8 +64,8 @@ struct flow {
 	u64 burst_sent_us;
 	u64 burst_acked_us;
 	/*
-	 * Sums over the last acknowledgements of the train. Each acknowledgement adds its distance from the first
-	 * acknowledgement of the train.
+	 * Sums over the last acknowledgements of the train: acknowledged bytes, sending times and acknowledgement times.
+	 * Each acknowledgement adds the differences between its values and those of the train's first acknowledgement.
 	 */
 	u64 tail_bytes;
 	u64 tail_sent_us;

@@ -143,7 +143,10 @@ static __always_inline void judge_burst(struct flow *flow)
 		flow->available = flow->capacity;
 }
 
-/* Accepts a new value of A, and adds K - A as a sample to the noise for Eq. 15. */
+/*
+ * Accepts a new value of A, the available bandwidth. Updates the noise of Eq. 15 with the sample K - A, where K is the
+ * capacity.
+ */
 static __always_inline void measured(struct flow *flow, u64 available)
 {
 	flow->available = least(available, flow->capacity);

@@ -106,8 +106,9 @@ impl Word {
 }
 
 impl Difference {
-    /// Returns the mean of `values` minus `first` over all pairs, and the conclusion from its confidence interval.
-    /// Returns `None` if no pair has both values.
+    /// The entries of `first` and `values` with the same index are a pair. The difference of a pair is its entry of
+    /// `values` minus its entry of `first`. Returns the mean of the differences, and the conclusion from the mean's
+    /// confidence interval. Returns `None` if no pair has both values.
     pub fn of(first: &[Option<f64>], values: &[Option<f64>]) -> Option<Self> {
         let pairs = first.iter().zip(values).filter_map(|(first, value)| Some((*value)? - (*first)?));
         let differences: Vec<f64> = pairs.collect();

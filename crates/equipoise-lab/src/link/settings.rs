@@ -161,8 +161,8 @@ pub enum DisciplineSettings {
         coupling: f64,
         /// Queueing delay above which the low-latency queue marks some packets, in seconds.
         min_threshold_s: f64,
-        /// The low-latency queue marks all packets if the queueing delay is at least `min_threshold_s` + `range_s`, in
-        /// seconds.
+        /// Width of the range of queueing delays above `min_threshold_s` in which the low-latency queue marks only some
+        /// packets, in seconds. Above this range, it marks all packets.
         range_s: f64,
     },
 }

@@ -66,8 +66,8 @@ impl Steadiness {
     }
 }
 
-/// Returns the earliest time, in seconds, after which all means in `windows` differ from `centre` by at most the share
-/// `BAND`. `None` if this time is later than bin `settled_from`, or if `centre` is zero.
+/// Returns the earliest time, in seconds, after which all means in `windows` differ from `centre` by at most `BAND`
+/// times `centre`. Returns `None` if this time is later than bin `settled_from`, or if `centre` is zero.
 fn convergence_s(windows: &[f64], centre: f64, settled_from: usize) -> Option<f64> {
     let is_outside = |mean: &f64| (mean - centre).abs() > BAND * centre;
     let first = windows.iter().rposition(is_outside).map_or(0, |last| last + 1);

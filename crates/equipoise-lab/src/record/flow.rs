@@ -69,8 +69,8 @@ pub(super) struct FlowRecord {
     paths: Vec<PathRecord>,
 }
 
-/// Maximum time from the end of an interval until the interval is returned as a row. If the interval is shorter than
-/// this, the time is one interval length. The last packets of the interval can arrive during this time.
+/// An interval is returned as a row this time after its end, or one interval length after its end if that is shorter.
+/// In the meantime, the last packets of the interval can arrive.
 const SHOWN_AFTER: Span = Span::from_secs(1);
 /// An interval does not count as settled if it contains one of [`FlowRecord::steps`], or begins less than this many
 /// interval lengths after such a step.

@@ -57,8 +57,8 @@ struct Frame {
 
 /// Shortest time without a completed frame that counts as a freeze, because a viewer notices it.
 const FREEZE: Span = Span::from_millis(200);
-/// Maximum numbers of packets and of frames that are kept, which cover some minutes. There are 65536 sequence numbers,
-/// so no two kept packets have the same one. A frame whose packets arrive after their entries were removed counts as
+/// Maximum number of packets and maximum number of frames that are kept. There are 65536 sequence numbers, so no two
+/// kept packets have the same sequence number. A frame whose packets arrive after their entries were removed counts as
 /// lost.
 const MOST_PACKETS: usize = 1 << 16;
 const MOST_FRAMES: usize = 1 << 13;
@@ -289,7 +289,8 @@ mod tests {
         // Frames arrive in time until 400 ms, and the next frame arrives at 700 ms: a freeze of 300 ms.
         (0..10).for_each(|number| deliver(&mut record, number, 40 * number as i64 + 40));
         (10..20).for_each(|number| deliver(&mut record, number, 40 * number as i64 + 300));
-        // After a pause of more than two seconds, a frame arrives 250 ms after its capture: a freeze of 250 ms.
+        // The pause of more than two seconds is not a freeze. The first frame after the pause arrives 250 ms after its
+        // capture. This is a freeze of 250 ms.
         frame(&mut record, 20, 3000);
         deliver(&mut record, 20, 3250);
         let result = video(record, 4000);

@@ -5,7 +5,7 @@ use super::received::{Lot, Received};
 use crate::result::{DelayResult, IntervalResult, Stall};
 use crate::scenario::MOST_INTERVALS;
 
-/// Counts the packets of a stream, and collects their delays, by the control interval in which they were sent.
+/// Counts the packets of a stream that were sent in each control interval, and collects the delays of these packets.
 #[derive(Debug)]
 pub(super) struct MediaRecord {
     start: Span,

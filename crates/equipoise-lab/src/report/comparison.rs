@@ -168,7 +168,8 @@ fn drawn(place: &Place) -> Option<Drawn> {
 /// Returns the axis of the rates. The axis starts at zero, unless the lowest end of all confidence intervals is above
 /// half of the highest end.
 fn rates(points: &[Drawn]) -> Axis {
-    /// Margin below the lowest end and above the highest end, as a share of the distance between the two ends.
+    /// Margin below the lowest end and above the highest end of all confidence intervals, as a share of the distance
+    /// between these two ends.
     const MARGIN: f64 = 0.08;
     let least = points.iter().map(|point| point.x[0]).fold(f64::INFINITY, f64::min);
     let most = points.iter().map(|point| point.x[2]).fold(0.0, f64::max);

@@ -7,7 +7,7 @@ use super::format::millis;
 use super::spread;
 use crate::result::{DelayShare, FlowResult};
 
-/// Exponents of the smallest and the largest percentage on the vertical axis: 0.1 % and 100 %.
+/// The vertical axis extends from 10^`LEAST_PERCENT` % (0.1 %) to 10^`MOST_PERCENT` % (100 %).
 const LEAST_PERCENT: i32 = -1;
 const MOST_PERCENT: i32 = 2;
 /// Number of steps of the grid, which divides the range of the delays into equal parts. The distributions of several

@@ -40,7 +40,7 @@ pub struct QueueingResult {
     pub p99_s: Option<f64>,
 }
 
-/// The results of a phase, which is a time span of a run without planned changes.
+/// The results of a phase. A phase is a time span of a run, and contains no planned change.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PhaseResult {
     /// Start of the phase, in seconds since the run's start.

@@ -378,7 +378,7 @@ pub enum Problem {
         /// The kind of source.
         kind: String,
     },
-    /// The content of a session or a connection lacks its length.
+    /// The content of a session or a connection has no `length`.
     #[error("what a flow with a `controller`, a `window` or a `kernel` has to send needs a `length`, such as \"30 s\"")]
     NoLength,
     /// The key applies only to other kinds of sources.
@@ -435,7 +435,7 @@ pub enum Problem {
     /// A flow has neither `path` nor `paths`, or has both.
     #[error("a flow has either a `path`, the names of its links, or `paths`, the names of `[[path]]` sections")]
     PathOrPaths,
-    /// A flow over several paths is not a session with a controller, or lacks a key that it needs.
+    /// A flow over several paths is not a session with a controller, or lacks a mandatory key.
     #[error("a flow with `paths` has a `controller` for its total, a `report_interval` and a `scheduler`")]
     WhatMultipath,
     /// Only a flow over several paths can have this key.

@@ -17,7 +17,7 @@ pub struct Link {
 /// One of the two directions of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// The direction in which media travel, unless a flow's media use the opposite direction.
+    /// The default direction of a flow's media.
     Forward,
     /// The direction opposite to `Forward`.
     Back,

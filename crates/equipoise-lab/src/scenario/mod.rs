@@ -1,9 +1,10 @@
 //! A scenario, which consists of links, flows, load steps and a seed. The simulator and live runs use the same
 //! scenario.
 //!
-//! The file is TOML. Every quantity is a string with its unit, and unknown keys are refused. The error of a value names
-//! the line, the key, the value, and what would be valid. A scenario that [`Scenario::parse`] returns is valid. Its
-//! cost ([`Scenario::check_budget`]) and the trace files of its `video` sources are checked later.
+//! A scenario file is TOML. Every quantity is a string with its unit, and unknown keys are refused. The error message
+//! for an invalid value states the line, the key, the value, and which values are valid. A scenario that
+//! [`Scenario::parse`] returns is valid. Its cost ([`Scenario::check_budget`]) and the trace files of its `video`
+//! sources are checked later.
 
 mod blame;
 mod budget;
@@ -105,7 +106,7 @@ pub struct Flow {
     pub direction: Direction,
     /// ECN codepoint of the flow's media packets, which determines whether queues may mark them.
     pub ecn: Ecn,
-    /// Size of a full IP packet of the flow; for a flow pair, of an IP packet that carries RTP.
+    /// Size of a full IP packet of the flow. For a flow pair, this is the size of a full IP packet that carries RTP.
     pub packet_size: Size,
     /// Whether the circuit breakers of a session are active (RFC 8083, Sec. 4).
     pub circuit_breakers: bool,

@@ -104,7 +104,8 @@ pub(super) struct Keys<'r> {
 }
 
 impl Keys<'_> {
-    /// Returns these keys, with the keys of `both` as defaults. Three groups of keys are never mixed:
+    /// Returns these keys, with the keys of `both` as defaults. There are three groups of keys. The keys of a
+    /// group all come from `self` or all come from `both`:
     ///
     /// - capacity: all keys of the group come from `self` if it sets `rate`, `rate_trace` or `rate_csv`;
     /// - loss: all come from `self` if it sets `loss` or `loss_burst`;

@@ -14,7 +14,7 @@ pub(super) trait Tell {
     fn waited(&mut self, _at: Span, _flow: usize, _waited: Span) {}
     /// A datagram left or reached one endpoint.
     fn datagram(&mut self, _at: Span, _datagram: &Datagram<'_>) {}
-    /// All events until the time `until` have been reported, and this share of the run is complete.
+    /// All events until the time `until` have been reported, and the share `share` of the run is complete.
     fn come_to(&mut self, until: Span, share: f64);
 }
 

@@ -345,8 +345,8 @@ pub(super) const FLOW_METRICS: &[FlowMetric] = &[
     FlowMetric { key: "fetch_p95_s", of: |flow| flow.tcp.as_ref()?.web?.time.p95_s, of_audio: none },
 ];
 
-/// Metrics of a phase that tables do not show: the variation of the flows' rates, and the fairness between flows in
-/// windows of 1, 5 and 20 s (RFC 8868, Sec. 3, metrics 9 and 7).
+/// Further metrics of a phase, which the tables do not show: the variation of the flows' rates, and the fairness
+/// between flows in windows of 1, 5 and 20 s (RFC 8868, Sec. 3, metrics 9 and 7).
 pub(super) const PHASE_METRICS: &[PhaseMetric] = &[
     ("rate_cv", |phase| {
         let found: Vec<_> = phase.flows.iter().filter_map(|flow| flow.rate_cv).collect();

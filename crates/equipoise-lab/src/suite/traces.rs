@@ -42,11 +42,13 @@ enum Format {
     Csv,
 }
 
-/// Returns an item for each trace in a folder, in the order of the file names. Files named `.csv` (or `.csv.gz`)
-/// contain lines of `time_s,rate_mbps`, or a table with the columns `Timestamp` and `DL_bitrate`
-/// ([`rate_steps`](equipoise_path::link::rate_steps)). All other files have Mahimahi's format. Folders, hidden files,
-/// backup files (`~`), and files whose name shows that they are texts about the traces (`README`, `LICENSE`, `COPYING`,
-/// `.md`, `.json`, `.toml`) are ignored.
+/// Returns an item for each trace in a folder, in the order of the file names. Folders, hidden files, backup files
+/// (`~`), and files whose name shows that they are texts about the traces (`README`, `LICENSE`, `COPYING`, `.md`,
+/// `.json`, `.toml`) are ignored.
+///
+/// Files whose name ends with `.csv` or `.csv.gz` contain lines of `time_s,rate_mbps`, or a table with the columns
+/// `Timestamp` and `DL_bitrate` ([`rate_steps`](equipoise_path::link::rate_steps)). The remaining files have Mahimahi's
+/// format.
 ///
 /// # Errors
 /// [`SuiteError::Folder`], [`SuiteError::NoTraces`], [`SuiteError::Trace`] for a file that is not a trace, and

@@ -91,8 +91,8 @@ impl SuiteResult {
     }
 }
 
-/// Returns mean rate (Mbit/s), 95th percentile of frame delay (ms), and 95th percentile of queueing delay (ms): "4.31 ·
-/// 113 · 23".
+/// Returns three values as text, such as "4.31 · 113 · 23": the mean rate in Mbit/s, the 95th percentile of the frame
+/// delay in ms, and the 95th percentile of the queueing delay in ms.
 fn cell(found: &CaseResult) -> String {
     let number = |value: Option<f64>, scale: f64, decimals: usize| {
         value.map_or_else(|| "–".to_owned(), |value| format!("{:.decimals$}", value * scale))

@@ -344,8 +344,8 @@ mod tests {
         assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 1, "no temporary file is left");
     }
 
-    /// If the test fails, this process can destroy the temporary file of a process on another host, if that process
-    /// has the same process number.
+    /// Two hosts can share a folder, and two processes on these hosts can have the same process ID. If the test fails,
+    /// one of these processes can destroy the temporary file of the other process.
     #[test]
     fn a_temporary_file_of_another_host_is_left_alone() {
         let folder = tempfile::tempdir().expect("a folder");

@@ -4,11 +4,12 @@
 //!   design ──▶ plan ──▶ runs on all cores ──▶ parts in a folder ──▶ one file
 //! ```
 //!
-//! A [`Design`] says which keys are varied and which are drawn. A [`Plan`] derives each run from its number. A
-//! [`Folder`] stores the rows in parts. Each part is an Apache Parquet file with the rows of some runs, so that a sweep
-//! can continue after an interruption and can be distributed over several machines as [`Shard`]s. [`Folder::merge`]
-//! joins the parts into one file, whose bytes do not depend on how the sweep was run. [`Plan::simulate`] runs a sweep
-//! without files. The book's chapter on sweeps describes rows and columns.
+//! A [`Design`] contains the keys that take listed values, and the keys whose values are drawn at random. A [`Plan`]
+//! derives each run from the number of the run. A [`Folder`] stores the rows in parts. Each part is an Apache Parquet
+//! file with the rows of some runs, so that a sweep can continue after an interruption and can be distributed over
+//! several machines as [`Shard`]s. [`Folder::merge`] joins the parts into one file, whose bytes do not depend on how
+//! the sweep was run. [`Plan::simulate`] runs a sweep without files. The book's chapter on sweeps describes rows and
+//! columns.
 
 mod axis;
 mod draw;

@@ -51,7 +51,8 @@ fn the_number_of_a_run_says_its_point_and_its_seed() {
     assert_ne!(all[0].changes[1], all[4].changes[1]);
 }
 
-/// If this test fails, rows differ from single runs of the same scenario and seed, or depend on the number of threads.
+/// If this test fails, the rows of a sweep differ from the results of single runs with the same scenario and seed, or
+/// the rows depend on the number of threads.
 #[test]
 fn rows_are_those_of_single_runs() {
     let plan = plan();

@@ -195,8 +195,8 @@ fn a_trace_carries_what_it_has_opportunities_for_from_its_offset_on() {
     fs::write(&file, "1\n2\n3\n4\n10\n").expect("room for it");
     let keys = format!("delay = \"1 ms\"\nqueue = \"100 packets\"\nrate_trace = \"{}\"\n", file.display());
     let (link, _) = link_and_delay(&over(&keys));
-    // The trace has 500 delivery opportunities per second, each for 1500 bytes. This is a rate of 6 Mbit/s. At the end,
-    // 100 packets are in the queue.
+    // The trace has 500 delivery opportunities per second, each for 1500 bytes. In 20 s, 15 000 packets of 1000 bytes
+    // leave. The 100 packets that are in the queue at the end are counted, too.
     assert!((15_080..=15_110).contains(&all(&link)), "{link:?}");
 }
 
@@ -217,7 +217,8 @@ fn half_duplex_is_one_queue_and_media_go_in_either_direction() {
     );
     let half = both("half");
     assert_eq!(half.links.len(), 1);
-    // Both directions together send 16 Mbit/s, and the link carries 10 Mbit/s, which is 1250 packets/s.
+    // The flows of both directions together send 16 Mbit/s, but the link carries only 10 Mbit/s. In 20 s, these are
+    // 25 000 packets of 1000 bytes.
     assert!((25_000..=25_050).contains(&half.links[0].packets_forwarded), "{:?}", half.links);
 }
 
@@ -393,8 +394,8 @@ fn compare_discipline(discipline: &str) {
     assert!((lost(live) - lost(simulated)).abs() < 0.02, "{told}");
 }
 
-/// Compares the ECN marks of a live run with those of a simulated run. A session uses half of the link's capacity.
-/// During the bursts of another flow, both flows together exceed the capacity.
+/// Compares the ECN marks of live runs with those of a simulated run. A session sends at half of the link's capacity.
+/// During the bursts of a second flow, the session and the second flow together exceed the capacity.
 #[test]
 #[ignore = "real time: 25 s"]
 fn queues_mark_the_same_live_as_simulated() {

@@ -56,12 +56,11 @@ fn refused(overrides: &[Override]) -> String {
     Scenario::parse_with(CALL, overrides).expect_err("it is wrong").to_string()
 }
 
-/// The rate of 1 Mbit/s leaves 4493 bytes of payload for each video frame: audio takes 42.4 kbit/s, and packet headers
-/// take 28 bytes per frame (half a header) and 56 of each 1000 bytes. A frame has five packets, each with at most 944
-/// bytes of payload. The first packet is sent
-/// immediately. Each further packet is sent 5.33 ms after the previous one, which is the time of 1000 bytes at the
-/// pacing rate of 1.5 Mbit/s. The transmission of the last packet takes less than 4 ms at 2 Mbit/s, and its propagation
-/// takes 20 ms.
+/// The rate of 1 Mbit/s leaves 4493 bytes of payload for each of 25 video frames per second. Audio takes 42.4 kbit/s.
+/// Packet headers take 28 bytes per frame (half a header) and 56 of each 1000 bytes. A frame has five packets, each
+/// with at most 944 bytes of payload. The first packet is sent immediately. Each further packet is sent 5.33 ms after
+/// the previous one, which is the time of 1000 bytes at the pacing rate of 1.5 Mbit/s. The transmission of the last
+/// packet takes less than 4 ms at 2 Mbit/s, and its propagation takes 20 ms.
 #[test]
 fn a_frame_takes_its_packets_own_time_and_the_way() {
     let flow = run(&call(&[]));
@@ -72,8 +71,8 @@ fn a_frame_takes_its_packets_own_time_and_the_way() {
     assert!(most < 0.052, "{most}");
     let audio = flow.audio.expect("it sends audio");
     assert_eq!((audio.captured, audio.lost, audio.late), (2901, 0, 0));
-    // An audio packet has 106 bytes. It waits for at most one video packet at the sender, and for at most one in the
-    // queue.
+    // The delay of an audio packet has four parts: 20 ms of propagation, at most 0.6 ms for its own 106 bytes, at most
+    // 5.4 ms behind one video packet at the sender, and at most 4 ms behind one video packet in the queue.
     assert!(audio.delay.max_s.expect("frames") < 0.020 + 0.0006 + 0.0054 + 0.004, "{:?}", audio.delay);
     let rate = flow.mean_rate_bps.expect("a rate") / 1e6;
     assert!((0.97..1.005).contains(&rate), "{rate} Mbit/s of IP packets");

@@ -50,7 +50,7 @@ fn the_paths_add_up_to_the_flow_and_nothing_leaves_on_one_that_is_taken_away() {
         assert!(sent(wide, 142.5, 150.0) < 100, "dead: the probe at most");
         assert!(sent(wide, 101.0, 110.0).abs_diff(9 * 375) < 10, "the other carries all");
         assert!(sent(narrow, 110.0, 130.0) > 500, "and is used again");
-        // The narrow path has a shorter delay until its queue is full.
+        // Until its queue is full, the narrow path has a shorter delay than the wide path.
         let mean = |path: &PathResult, at: usize| path.intervals[at].delay_mean_s.expect("something came");
         assert!(mean(narrow, 100) < mean(wide, 100) && mean(narrow, 125) > 0.5, "50 s, and 62.5 s");
         assert!(wide.decisions.contains_key("law") && !flow.decisions.contains_key("law"), "shares are the paths'");

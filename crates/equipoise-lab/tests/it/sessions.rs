@@ -120,7 +120,8 @@ fn beside_tcp_every_adaptive_controller_leaves_tcp_its_part_and_those_that_go_by
         let (excess, rate) = harm(&run.flows[0]);
         let tcp = run.flows[1].tcp.as_ref().and_then(|tcp| tcp.goodput_bps).expect("it has one") / 1e6;
         let name = entry.name;
-        // After losses, NADA discounts long queueing delays (RFC 8698, Sec. 4.2), and takes about half of the capacity.
+        // After losses, NADA counts long queueing delays as shorter (RFC 8698, Sec. 4.2). Therefore NADA does not yield
+        // to TCP, and takes about half of the capacity.
         let least = if name == "nada" { 3.0 } else { 4.0 };
         assert!(tcp > least, "{name}: {tcp} Mbit/s are left to TCP");
         assert!(excess <= 2.0, "{name}: for {excess} s");

@@ -252,7 +252,7 @@ mod tests {
             out.push((at, packet.bytes.clone()));
             direction.recycle(packet);
         }
-        // Each packet takes 1 ms of transmission time and 1 ns of propagation delay, which is the minimum.
+        // The transmission of each packet takes 1 ms. The propagation delay has its minimum, 1 ns.
         let due = |at| micros(at) + Span::from_nanos(1);
         assert_eq!(out, [(due(1100), vec![1]), (due(2100), vec![3])], "one has not come yet");
         assert_eq!(direction.spare.len(), 2);

@@ -41,7 +41,7 @@ pub(super) struct UdpPorts {
 struct Client {
     address: SocketAddr,
     socket: Socket,
-    /// Time of the client's last datagram in either direction.
+    /// Time of the last datagram from the client or to the client.
     active: Time,
 }
 

@@ -9,7 +9,7 @@ use crate::Time;
 /// Measures the offered load of the most loaded link on a route in one direction, in the time between two calls of
 /// [`load`](Self::load).
 ///
-/// An endpoint on a real network cannot measure this. A controller that uses the exact load
+/// An endpoint on a real network cannot measure this load. A controller that uses the exact load
 /// ([`PathLoad`](equipoise::control::PathLoad)) serves as an ideal for comparison, as in Waki 2013, Sec. 6.1.2.
 #[derive(Debug)]
 pub struct LoadProbe {

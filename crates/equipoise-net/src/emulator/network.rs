@@ -364,7 +364,7 @@ mod tests {
         assert_eq!(network.offered[0].load(Relaxed), 0);
     }
 
-    /// If this test fails, a sample that is taken late has counters from a later time.
+    /// If this test fails, a sample that is taken after its due time counts packets from after the due time.
     #[test]
     fn samples_are_of_their_moment_and_not_of_the_look() {
         let mut network = network(1, vec![vec![0]]);

@@ -222,7 +222,8 @@ impl<P: Ports, M: Medium> Engine<P, M> {
         let sleep = self.sleep();
         while !stop.load(Ordering::Relaxed) {
             // `take_in` reads all packets that arrived until `horizon`. Later rounds read only packets that arrived
-            // later. Therefore the medium can now sort the packets that arrived until `horizon` by arrival time.
+            // after `horizon`. Therefore the medium can now sort the packets that arrived until `horizon` by arrival
+            // time.
             let horizon = self.clock.now();
             self.ports.take_in(horizon, &mut self.medium)?;
             self.medium.enter(horizon);

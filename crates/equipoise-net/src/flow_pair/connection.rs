@@ -20,8 +20,8 @@ use crate::{NetError, Time};
 const PACED_ROUND_TRIPS: i64 = 4;
 /// The file that contains 0 if the host keeps TCP's congestion window after an idle time.
 const AFTER_IDLE: &str = "/proc/sys/net/ipv4/tcp_slow_start_after_idle";
-/// Number of bytes that are read and discarded at once. A correct receiver sends no data over TCP after its first
-/// message.
+/// Maximum number of received bytes that one call of `listen` discards. A correct receiver sends no data over TCP after
+/// its first message.
 const JUNK: usize = 4096;
 
 /// The TCP connection of the sender of a flow pair.
@@ -48,7 +48,7 @@ pub(super) enum Moved {
     Bytes(usize),
     /// The operation is not possible now, and must be tried again later.
     Later,
-    /// The peer has closed the connection, or it is lost.
+    /// The peer has closed the connection, or the connection is lost.
     Gone,
 }
 

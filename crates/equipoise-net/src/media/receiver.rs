@@ -197,8 +197,8 @@ impl Delivery {
         match self.queue.try_reserve() {
             Err(mpsc::error::TrySendError::Closed(())) => return false,
             Ok(place) if waiting.saturating_add(payload.len()) <= Incoming::MOST => {
-                // The bytes are added before the application can take the payload, because `poll_recv` subtracts the
-                // bytes again.
+                // The bytes are added before the payload is sent. When the application takes the payload, `poll_recv`
+                // subtracts the bytes, and `waiting` must not fall below zero.
                 self.shared.waiting.fetch_add(payload.len(), Ordering::Relaxed);
                 let missing = std::mem::take(&mut self.missing);
                 place.send(Received { missing, at, payload: payload.to_vec() });

@@ -223,7 +223,7 @@ impl Association {
             if let Some(length) = carried {
                 return Some(Step::Carry(&self.buffer[..length]));
             }
-            // A peer has proved that it owns the certificate only if the handshake is complete.
+            // Before the handshake is complete, the peer has not proved that it has the private key of its certificate.
             let peer = self.peer.filter(|_| self.is_connected);
             let is_fit = |keys: &Keys| self.with == With::Foreign || keys.profile() != Profile::Aes128CmSha1;
             match (peer, keys.filter(is_fit)) {

@@ -1,4 +1,4 @@
-//! Tests of opening a session in virtual time, with sender and receiver, over a network that the test controls.
+//! Tests in which a sender opens a session to a receiver. Time is virtual, and the test controls the network.
 
 use std::cell::RefCell;
 use std::cmp::Reverse;

@@ -47,8 +47,8 @@ impl ReceiveWindow {
     }
 }
 
-/// Opens a listening socket on a host of a test bed; port 0 means any free port. `window` is the maximum window of each
-/// accepted connection at its start.
+/// Opens a listening socket on a host of a test bed; port 0 means any free port. `window` is the maximum receive window
+/// with which each accepted connection starts.
 pub(crate) fn listen(bed: &TestBed, host: TestHost, port: u16, window: ReceiveWindow) -> Result<TcpListener, NetError> {
     bed.inside(host.place(), || {
         let listener = TcpListener::bind((host.address(), port)).map_err(failed("listen"))?;

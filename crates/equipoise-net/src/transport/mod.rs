@@ -56,7 +56,7 @@ pub(crate) trait Transport {
     /// The sockets of the transport.
     fn links(&self) -> &Links;
 
-    /// The sockets of the transport, to wait for datagrams and to read the changes of paths.
+    /// Mutable access to the sockets of the transport, for waiting for datagrams and for reading changes of the paths.
     fn links_mut(&mut self) -> &mut Links;
 
     /// Reads the next datagram or ICMP error; `None` if neither is waiting.

@@ -72,8 +72,8 @@ fn send_all(mut sender: PairSender, least: u64, running_periods: u64) -> (u64, P
     (number, sender.close().expect("no failure"))
 }
 
-/// Receives all ADUs, and checks that they are complete and in order. Returns the number of ADUs, and the numbers
-/// received over TCP and over RTP.
+/// Receives all ADUs, and checks that they are complete and in order. Returns the number of all ADUs. Also returns how
+/// many ADUs arrived over TCP, and how many over RTP.
 fn take_all(mut receiver: PairReceiver) -> (u64, [u64; 2]) {
     let (mut next, mut over) = (0, [0; 2]);
     while let Some(Adu { number, missing, over: transport, data }) = receiver.recv() {

@@ -9,7 +9,7 @@ pub struct RunningConfig {
     /// `T_adapt`: time between adaptation points, at which loss reduces the rate. With a longer time, the rate reacts
     /// later, but the loss is measured over more packets.
     pub adapt: Span,
-    /// `R_f`: the rate decreases by the share of lost packets times this factor.
+    /// `R_f`: the relative decrease of the rate is the share of lost packets times this factor.
     pub reduction_factor: f64,
     /// Lower limit of the rate.
     pub min_rate: Rate,
@@ -17,7 +17,7 @@ pub struct RunningConfig {
 
 impl RunningConfig {
     /// The paper's values (Tobe 1999, Table 2 and Sec. 6.1): `T_adapt` = 3 s, `R_f` = 3.0. The minimum rate is our
-    /// choice: the start rate of LDA, another control law, in Sec. 6.2.
+    /// choice. It is the rate at which another control law, LDA, starts in Tobe 1999, Sec. 6.2.
     pub const PAPER: Self = Self { adapt: Span::from_secs(3), reduction_factor: 3.0, min_rate: Rate::from_bps(10_000) };
 }
 

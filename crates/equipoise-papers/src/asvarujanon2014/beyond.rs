@@ -118,8 +118,9 @@ fn failures() -> [Failure; 3] {
 }
 
 /// Number of additional paths, and total rate of the session in Mbit/s. On all paths together, the cross traffic leaves
-/// 8.0 or 9.0 Mbit/s to the session. The total rate is about 86 % of this capacity. On the two original paths, the
-/// highest rate in [`TOTALS`] is also about 86 % of the capacity that the session can use.
+/// 8.0 Mbit/s to the session with one additional path, and 9.0 Mbit/s with two. The total rate is about 86 % of this
+/// capacity. On the two original paths, the highest rate in [`TOTALS`] is also about 86 % of the capacity that the
+/// session can use.
 const MANY: [(usize, &str); 2] = [(1, "6.9"), (2, "7.7")];
 const RIVALS: [Method; 4] = [AP, EQUAL, MIN_DELAY, WIMAX_ONLY];
 const VARIANTS: [Method; 6] = [

@@ -28,7 +28,8 @@ pub(super) struct Specs {
     pub(super) beats_single: Spec,
 }
 
-/// Defines the claims. Claims about the live experiment have other identifiers than those about the simulated one.
+/// Defines the claims. The identifiers of claims about the live experiment differ from the identifiers of claims about
+/// the simulated experiment.
 macro_rules! specs {
     ($figures:expr, $fig3:literal, $fig4:literal) => {
         Specs {

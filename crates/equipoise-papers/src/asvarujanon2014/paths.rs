@@ -1,5 +1,5 @@
-//! Repeats the checks of Sec. 3, here on the simulated paths: the delays are nearly Gaussian, and the mean delay is a
-//! linear function of the rate.
+//! Repeats the checks of Asvarujanon 2014, Sec. 3, on the simulated paths: the delays are nearly Gaussian, and the mean
+//! delay is a linear function of the rate.
 
 use super::setting::{METHODS, Method, SINGLES, session};
 use super::{Found, Lab, Mean, Options, Rule, Spec};

@@ -21,7 +21,7 @@ const RISE_S: f64 = 40.0;
 /// 90 % of the converged window of 810 packets of 1500 bytes. The converged window is
 /// `(γ · 80 + (1 - γ) · 100) Mbit/s · 120 ms`, with γ = 0.95, 80 Mbit/s available and a capacity of 100 Mbit/s.
 const NEARLY_BACK: f64 = 0.9 * 810.0;
-/// Strength m of the self-induced oscillation, in the runs that have it (Kodama 2009, Fig. 14).
+/// Strength m of the self-induced oscillation in the runs with oscillation (Kodama 2009, Fig. 14).
 const STRENGTH: f64 = 0.3;
 /// Time between two results of the bandwidth measurement, in seconds: 3.5 round-trip times of 120 ms.
 const ONE_RESULT_S: f64 = 0.42;

@@ -23,7 +23,8 @@ const SMALL_BUFFERS: [u32; 2] = [500, 1000];
 /// The strength m of the oscillation in Fig. 14. With small buffers, the results for this m are compared with those for
 /// m = 0.
 const STRENGTH: f64 = 0.3;
-/// Number of runs for each drop of the available bandwidth, each strength m of the oscillation and each small buffer.
+/// Number of runs for each combination of a drop of the available bandwidth, a strength m of the oscillation and a
+/// small buffer.
 const RUNS: u32 = 50;
 
 pub(super) const CLAIMS: &[Spec] = &[FALLS, SMALL, LARGE, CROSSING, LARGE_BDP];

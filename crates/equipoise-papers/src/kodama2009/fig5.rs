@@ -25,8 +25,8 @@ const NEARLY_50: f64 = 0.9 * 50.0 * DATA_SHARE;
 pub(super) const DATA_SHARE: f64 = PAYLOAD as f64 / PACKET as f64;
 /// Mean available bandwidth in Mbit/s: 70, 30 and 50 Mbit/s are available for 40 s each.
 pub(super) const AVAILABLE_MBPS: f64 = 50.0;
-/// The minimum share of the capacity that Reno uses on a path without a buffer. Reno's window varies between half of
-/// the bandwidth-delay product and the whole product, so its mean is three quarters of the product.
+/// The mean share of the capacity that Reno uses on a path without a buffer. Reno's window varies between half of the
+/// bandwidth-delay product and the whole product, so the mean window is three quarters of the product.
 const RENO_WITHOUT_BUFFER: f64 = 0.75;
 /// Parameters that the thesis does not state: how the background packets are spaced (the source's `kind` in a
 /// scenario), the length of the bottleneck's queue in packets, and whether the connection measures the bandwidth
@@ -184,7 +184,8 @@ fn goodput(outcomes: &[Outcome]) -> Option<Estimate> {
     mean(outcomes, |outcome| outcome.goodput_mbps)
 }
 
-/// Runs Fig. 5, in which the available bandwidth changes, with Symbiosis and with Reno, over a short and a long path.
+/// Runs Fig. 5: Symbiosis and Reno, each over a short and over a long path. In each run, the available bandwidth
+/// changes.
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(RUNS, 2);
     let mut rows = Vec::new();

@@ -124,8 +124,8 @@ fn read(found: &mut Found, name: &str, claims: Vec<Claim>) {
     }
 }
 
-/// Adds the main interpretation as the first one. It contains the claims that were also tested under other
-/// interpretations.
+/// Inserts the main interpretation before the other interpretations. The inserted entry contains only the claims that
+/// were also tested under other interpretations.
 fn put_main_first(found: &mut Found) {
     let tried = |claim: &&Claim| found.readings.iter().any(|reading| reading.claims.iter().any(|of| of.id == claim.id));
     let claims: Vec<_> = found.claims.iter().filter(tried).cloned().collect();

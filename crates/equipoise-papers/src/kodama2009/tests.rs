@@ -34,8 +34,8 @@ fn spread_runs_have_seeds_and_places_of_their_own() {
     assert_eq!(places.into_inner(), [0.0, 0.25, 0.5, 0.75]);
 }
 
-/// After the drop of the available bandwidth to 20 Mbit/s, a window above 390 packets overfills the buffer. Without
-/// self-induced oscillation, the window is 810 packets at the drop, so each of these runs must lose packets.
+/// After the drop of the available bandwidth to 20 Mbit/s, a window above 390 packets overfills the buffer. In a run
+/// without self-induced oscillation, the window is 810 packets at the drop, so the run must lose packets.
 #[test]
 fn the_drop_to_20_mbit_overfills_the_queue_without_oscillation() {
     let results = quick(Part::Fig10);
@@ -45,7 +45,8 @@ fn the_drop_to_20_mbit_overfills_the_queue_without_oscillation() {
     assert!(table.rows.iter().filter(|row| row[1] == "0").all(|row| row[2].starts_with("1.00")), "{:?}", table.rows);
 }
 
-/// If this test fails, two claims have the same identifier, and the committed results or the page show the wrong one.
+/// If this test fails, two claims have the same identifier, so the committed results or the page can show the wrong
+/// claim.
 #[test]
 fn every_claim_has_a_name_of_its_own() {
     let mut ids: Vec<_> = CLAIMS.iter().copied().flatten().map(|claim| claim.id).collect();

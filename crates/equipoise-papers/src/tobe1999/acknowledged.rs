@@ -1,9 +1,9 @@
 //! Defines RAP as its authors do: the receiver acknowledges every packet, and each acknowledgement changes the rate.
 //!
 //! The library's `rap` is updated once per report interval. Here a TCP host provides the acknowledgements, and each
-//! acknowledgement counts as one interval. So the control law is the same, and only its feedback differs. The TCP host
-//! detects losses from later acknowledgements, and retransmits. RAP itself does not retransmit; here, a retransmission
-//! is sent in place of a new packet.
+//! acknowledgement counts as one interval. So the control law is that of `rap`, and only the feedback differs. The TCP
+//! host detects losses from later acknowledgements, and retransmits. RAP itself does not retransmit; here, a
+//! retransmission is sent in place of a new packet.
 
 use equipoise::control::window::{Acknowledged, BoxedWindowController, WindowContext, WindowController};
 use equipoise::control::{Controller, Entry, Feedback, IntervalSummary, Rap, RateLimits};

@@ -159,7 +159,8 @@ fn swing(rates: &[f64]) -> f64 {
 }
 
 /// Divides the time from 50 s to the start of flow 4 into intervals of 50 s, and computes the mean rates of flows 1 to
-/// 3 in each interval. Returns the largest difference between two flows in an interval, in bit/s.
+/// 3 in each interval. Returns the largest difference between the mean rates of two flows in the same interval, in
+/// bit/s.
 fn apart_over_50_s(trace: &Trace, change_s: f64) -> f64 {
     let starts = (1..).map(|number| 50.0 * f64::from(number)).take_while(|start| start + 50.0 <= change_s);
     let apart = starts.map(|start| {

@@ -8,7 +8,7 @@ use equipoise_lab::statistics::{median_95, share_95};
 
 /// Number of runs, as in the paper.
 const RUNS: u32 = 30;
-/// Number of sets of `RUNS` runs. Each set has its own largest jitter.
+/// Number of sets of `RUNS` runs. The largest jitter is determined for each set.
 const LOTS: u32 = 10;
 
 const BELOW_CBR08: Spec = Spec::new(

@@ -33,8 +33,7 @@ enum Change {
     Start(&'static str),
     /// The paper states the session's rates in another unit: 1 Mbit/s in the paper is `mbps` Mbit/s on the link.
     Unit { mbps: f64 },
-    /// In the same session, the other end also sends media of the same kind. The reverse direction has the same
-    /// background traffic.
+    /// Both ends of the session send media of the same kind. Both directions have the same background traffic.
     BothWays,
 }
 
@@ -48,7 +47,8 @@ impl Other {
         }
     }
 
-    /// Returns the results, with the rates converted from the Mbit/s of the link to the Mbit/s of this interpretation.
+    /// Returns the results. The rates are converted from Mbit/s on the link to the unit in which the paper states rates
+    /// according to this interpretation.
     pub(super) fn outcome(&self, outcome: &Outcome) -> Outcome {
         let unit_mbps = if let Change::Unit { mbps } = self.change { mbps } else { 1.0 };
         let rates_mbps = outcome.rates_mbps.iter().map(|mbps| mbps / unit_mbps).collect();

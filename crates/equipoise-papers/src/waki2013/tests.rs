@@ -179,7 +179,7 @@ fn a_quick_look_says_too_few_runs_in_place_of_a_verdict() {
 fn ratios_carry_the_intervals_of_both() {
     let estimate = |value: f64, half: f64| Estimate { value, ci95: [value - half, value + half] };
     let found = ratio(estimate(2.0, 0.06), estimate(1.0, 0.04)).expect("positive");
-    // The relative half-widths of 3 % and 4 % combine to 5 %.
+    // The relative half-widths are 3 % and 4 %. The relative half-width of the ratio is √(3² + 4²) % = 5 %.
     assert!((found.value - 2.0).abs() < 1e-12 && (found.ci95[1] / 2.0 - 0.05f64.exp()).abs() < 1e-12, "{found:?}");
     assert_eq!(ratio(estimate(1.0, 0.1), estimate(0.0, 0.1)), None);
 }

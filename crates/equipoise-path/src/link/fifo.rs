@@ -204,7 +204,7 @@ impl<C, S: Service<C>> Fifo<C, S> {
     }
 
     /// Removes all packets from `waiting` whose service begins no later than `now`. For speed, this is called only if
-    /// the queue seems to be full, or longer than ever before.
+    /// the queue seems to be full, or if `waiting` is longer than the longest queue so far.
     fn begin_services(&mut self, now: Instant<C>) {
         let begun = self.waiting.iter().take_while(|packet| packet.service_start <= now).count();
         self.waiting.drain(..begun);
@@ -249,7 +249,8 @@ mod tests {
 
     #[test]
     fn a_rate_step_takes_hold_in_the_middle_of_a_service() {
-        // In 0.5 ms at 8 Mbit/s, 4000 of 8000 bits are sent; the other 4000 bits take 1 ms at 4 Mbit/s.
+        // In 0.5 ms at 8 Mbit/s, 4000 of 8000 bits are sent. The remaining 4000 bits take 1 ms at 4 Mbit/s. The
+        // propagation delay is 5 ms.
         let rate = Schedule::new(mbps(8), vec![(Span::from_micros(500), mbps(4))]);
         let mut link = link(rate, QueueLimit::Packets(10));
         assert_eq!(arrival(&mut link, 0), Some(At::from_nanos(6_500_000)));

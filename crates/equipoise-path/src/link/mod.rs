@@ -1,7 +1,7 @@
 //! Bottleneck links, and impairments of the packets on a path.
 //!
-//! The end hosts do not know the properties of the link. The simulator calls this code with virtual times, the emulator
-//! with the kernel's arrival timestamps of packets. Both use the same code.
+//! The end hosts do not know the properties of the link. The simulator calls this code with virtual times. The emulator
+//! calls it with the kernel's arrival timestamps of packets.
 //!
 //! [`FifoLink`] is a simple bottleneck: drop-tail, with exact times, without randomness. [`Pipe`] is one direction of a
 //! path with all impairments. Its bottleneck has a rate or follows a trace, with drop-tail or active queue management.

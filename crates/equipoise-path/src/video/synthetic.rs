@@ -54,8 +54,8 @@ pub enum SyntheticError {
     },
 }
 
-/// Relative sizes of I, P and B frames before the moments are fitted: about the mean values of three films (our
-/// choice).
+/// Relative sizes of I, P and B frames before the moments are fitted. Our choice: the values are close to the means of
+/// three films.
 const KINDS: [f64; 3] = [2.4, 1.4, 1.0];
 /// Standard deviations of the logarithm of a frame size: `GROUP_SPREAD` between groups of pictures, and `FRAME_SPREAD`
 /// between the frames of a group. Our choice: in films, sizes vary more between scenes than within a scene.
@@ -78,9 +78,9 @@ impl Synthetic {
     /// machine.
     ///
     /// Each frame starts with a size that depends on its kind. The size is multiplied by log-normal noise per group of
-    /// pictures and per frame; the noise of successive groups is correlated, because they often belong to one scene.
-    /// The sizes are then raised to a power and scaled, so that they have the given mean and coefficient of variation.
-    /// The largest frame gets the peak size, and sizes above the peak size are reduced to it.
+    /// pictures and per frame. The noise of successive groups is correlated, because successive groups often belong to
+    /// one scene. The sizes are then raised to a power and scaled, so that they have the given mean and coefficient of
+    /// variation. The largest frame gets the peak size, and sizes above the peak size are reduced to the peak size.
     ///
     /// # Errors
     /// [`SyntheticError`] if no such video can be generated.

@@ -73,8 +73,8 @@ impl Way {
         self.bytes(from_s, to_s, false) as f64 * 8.0 / (to_s - from_s)
     }
 
-    /// Considers the packets that were sent from `from_s` to `to_s`. Returns the total size of those that arrived,
-    /// divided by this time, in bit/s. Sizes are those of whole IP packets.
+    /// Returns the rate of the packets that were sent from `from_s` to `to_s` and arrived, in bit/s, counting whole IP
+    /// packets.
     pub(crate) fn delivered_bps(&self, from_s: f64, to_s: f64) -> f64 {
         self.bytes(from_s, to_s, true) as f64 * 8.0 / (to_s - from_s)
     }

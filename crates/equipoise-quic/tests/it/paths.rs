@@ -41,7 +41,8 @@ fn divided(scheduler: &str) -> (f64, f64) {
     (short / (short + long), (short + long) / TOTAL.as_bps_f64())
 }
 
-/// If this test fails, `ap` sends too much over the long path, although the short path could carry all frames.
+/// If this test fails, `ap` sends too much over the long path, `equal` does not send about half over each path, or too
+/// few frames arrive.
 #[test]
 fn the_short_way_carries_most_by_the_scheduler_and_half_without() {
     let (share, used) = divided("ap");

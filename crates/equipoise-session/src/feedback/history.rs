@@ -93,7 +93,7 @@ pub struct FeedbackCounts {
 }
 
 impl FeedbackCounts {
-    /// Returns the sum of both sets of counters, such as for two streams.
+    /// Returns the sums of the counters of `self` and `other`, for example for two streams.
     #[must_use]
     pub const fn and(self, other: Self) -> Self {
         Self {
@@ -222,7 +222,7 @@ impl History {
         self.packets.push_back(packet);
     }
 
-    /// Removes the oldest packet number from the history. Returns false if the history was empty.
+    /// Removes the entry with the lowest number from the history. Returns false if the history was empty.
     fn forget_oldest(&mut self) -> bool {
         let Some(packet) = self.packets.pop_front() else { return false };
         self.base += 1;

@@ -190,8 +190,8 @@ fn what_is_forgotten_is_counted_and_no_longer_under_way() {
     assert_eq!((history.outcome(1), history.in_flight()), (None, Size::from_bytes(4000)));
     assert_eq!(told(&mut history, 0, "+++++").0, [(2, true), (3, true), (4, true)]);
     assert_eq!((history.counts().forgotten, history.counts().unknown), (2, 2));
-    // The history has a capacity of 4 packets. Number 1000 is more than 4 ahead, so all earlier packets are forgotten.
-    // Number 999 is below the previous number, so it is ignored.
+    // The history has a capacity of 4 packets, and the last number is 5. Number 1000 is more than 4 above number 5, so
+    // the history forgets all earlier packets. Number 999 comes after number 1000, so the history ignores number 999.
     history.on_sent(1000, PACKET, departure(7));
     history.on_sent(999, PACKET, departure(8));
     assert_eq!((history.outcome(999), history.outcome(1000)), (None, Some(Outcome::UnderWay)));

@@ -9,9 +9,10 @@
 //! The record and the history are independent of the wire format: the recorder yields
 //! [`PacketStatus`](crate::wire::feedback::PacketStatus), and the history takes an
 //! [`ArrivalReport`](crate::wire::feedback::ArrivalReport), the parsed form of RFC 8888 and of transport-wide feedback.
-//! The history joins a report with the packets sent, into the [`PacketReport`](equipoise::control::PacketReport)s that
-//! controllers take. Sessions and adapters use a [`Reporter`], which contains a recorder, decides when a report is due
-//! and writes the report. All these types have bounded memory and accept any input from a peer.
+//! The history matches a report with the packets sent, and produces one
+//! [`PacketReport`](equipoise::control::PacketReport) per packet for the controller. Sessions and adapters use a
+//! [`Reporter`], which contains a recorder, decides when a report is due and writes the report. All these types have
+//! bounded memory and accept any input from a peer.
 
 mod history;
 #[cfg(test)]

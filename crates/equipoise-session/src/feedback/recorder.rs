@@ -10,8 +10,8 @@ use crate::wire::feedback::{ArrivalTime, PacketArrival, PacketStatus};
 ///
 /// Source: RFC 8888, Sec. 3.1. If a packet arrives several times, the time of its first arrival is reported, with the
 /// mark CE (congestion experienced) if any copy has that mark. Consecutive reports cover consecutive ranges of numbers.
-/// If the first copy of a packet, or the first copy with the mark CE, arrives after the packet was reported, the next
-/// report starts at that packet or before it.
+/// A report may state that a packet is missing or has no mark CE. If the packet, or a copy of it with the mark CE, then
+/// arrives, the next report starts at that packet or before it.
 ///
 /// Packets are identified by unwrapped numbers, as from [`SequenceTracker`](equipoise::measure::SequenceTracker).
 /// Numbers that are a window or more below the highest are forgotten: they are not reported any more, and if packets

@@ -145,7 +145,7 @@ fn run(entry: &Entry, start: &str, harm: Harm) -> Told {
 #[test]
 fn every_adaptive_controller_stays_within_twice_what_arrives() {
     let names: Vec<_> = adaptive(ADAPTED).map(|entry| entry.name).collect();
-    // Laws that need packet pairs are excluded, because other stacks cannot provide them.
+    // Laws that need packet pairs are excluded, because other protocol stacks do not send packet pairs.
     let known = ["ap", "aimd", "rap", "tfrc", "equipoise", "gcc", "nada", "scream"];
     assert_eq!(names, known, "a new one has to be looked at");
     for entry in adaptive(ADAPTED) {
@@ -273,8 +273,8 @@ fn who_sends_nothing_is_not_halved_for_hearing_nothing() {
     assert!(guest.rate() >= rate, "{} before, {} after", rate, guest.rate());
 }
 
-/// If this test fails, a sender whose window is full of lost packets stays silent forever: no feedback covers them,
-/// because nothing arrives after them.
+/// If this test fails, a sender whose window is full of lost packets stays silent forever. No feedback covers the lost
+/// packets, because no later packet arrives.
 #[test]
 fn packets_that_feedback_leaves_out_are_waited_for_though_nothing_else_leaves() {
     let entry = find("gcc").expect("in the catalogue");
@@ -335,7 +335,7 @@ fn a_law_whose_rate_is_held_is_told_that_its_rate_is_not_used() {
     let law = alloc::boxed::Box::new(Listener(is_limited.clone()));
     let mut guest = Guest::new(law, PROVIDED, intervals(), at(0)).expect("its needs are met");
     let mut found = Vec::new();
-    // 50 packets a second are 0.4 Mbit/s, and 1000 packets a second are 8 Mbit/s.
+    // The packets have 1000 bytes, so 50 packets a second are 0.4 Mbit/s, and 1000 packets a second are 8 Mbit/s.
     for (apart, from, to) in [(20, 0, 2000), (1, 2000, 8000)] {
         let mut packets = Vec::new();
         for milli in (from..to).step_by(apart) {

@@ -50,8 +50,8 @@ impl Application {
         self.waited
     }
 
-    /// Ends an interval of this length at `now`, and returns whether it was app-limited. Packets are paced at `pacing`
-    /// times the rate that the application may use.
+    /// Ends an interval of length `interval` at `now`, and returns whether the interval was app-limited. Packets are
+    /// paced at `pacing` times the rate that the application may use.
     pub(crate) fn ends(&mut self, now: Instant<SenderClock>, interval: Span, pacing: f64) -> bool {
         let waited = self.waited_by(now);
         let before = core::mem::replace(&mut self.ended, waited);

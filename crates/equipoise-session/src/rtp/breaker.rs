@@ -58,7 +58,8 @@ pub(crate) struct Breakers {
     heard: Instant<SenderClock>,
     /// Number of consecutive reports that state that no media arrived.
     without_media: u32,
-    /// Packets sent and packets arrived according to the last reports. The congestion breaker uses these values.
+    /// For each of the last reports, how many packets were sent and how many arrived. The congestion breaker uses these
+    /// numbers.
     window: VecDeque<Proof>,
     /// Whether the rate was reduced to a tenth and has not fully recovered since.
     was_cut: bool,
@@ -94,7 +95,7 @@ impl Breakers {
     const LONGEST_PAUSE: Span = Span::from_secs(300);
 
     /// Creates the breakers of a session over one path. The session starts at `start`, and its packets have at most the
-    /// size `packet`. Its controller decides once per report interval.
+    /// size `packet`. The session's controller decides once per report interval.
     pub(crate) fn new(act: bool, (report_interval, packet): (Span, Size), start: Instant<SenderClock>) -> Self {
         Self {
             act,
@@ -184,7 +185,7 @@ impl Breakers {
 
     fn stop(&mut self, now: Instant<SenderClock>, breaker: Breaker) -> Trip {
         let pause = match breaker {
-            // There is no pause, because a receiver whose reports arrive again was only unreachable.
+            // Media may restart without a pause: if reports arrive again, the receiver was only unreachable.
             Breaker::Reports => Span::ZERO,
             Breaker::Media | Breaker::Congestion | Breaker::Receipts => {
                 self.stops = self.stops.saturating_add(1);

@@ -1,5 +1,5 @@
-//! Tests of sessions with per-packet feedback: which feedback is passed to control laws, and that forged feedback does
-//! not raise the rate.
+//! Tests of sessions with per-packet feedback. The tests check which feedback is passed to control laws, and that
+//! forged feedback does not raise the rate.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -109,8 +109,8 @@ fn entry(name: &str) -> &'static Entry {
 }
 
 /// Tests per-packet laws, and interval laws through the adapter [`Intervals`](equipoise::control::adapt::Intervals).
-/// With each law, media must arrive at a rate of at least 60 % of the link's 2 Mbit/s (LDA, AIMD and RAP: 20 %), and
-/// the rate must not exceed 101 %.
+/// With each law, media must arrive at a rate of 60 % to 101 % of the link's 2 Mbit/s. For LDA, AIMD and RAP, the lower
+/// limit is 20 %.
 #[test]
 fn every_law_fills_a_link_by_either_format() {
     let provided = config(Format::TransportWide).provides();
@@ -338,8 +338,8 @@ fn invented_feedback_is_counted_and_changes_nothing() {
     }
 }
 
-/// RFC 9000, Sec. 21.4. If the test fails, a peer that acknowledges all numbers, without receiving packets, raises the
-/// sender's rate to the maximum of its law.
+/// A peer may acknowledge packets that it has not received (RFC 9000, Sec. 21.4). If the test fails, a peer that
+/// acknowledges all numbers can raise the sender's rate to the maximum of the sender's control law.
 #[test]
 fn who_acknowledges_numbers_that_were_left_out_stops_the_media() {
     let (mut sender, numbers) = sender_after(8000, Format::TransportWide);

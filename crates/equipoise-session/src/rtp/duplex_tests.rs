@@ -99,8 +99,8 @@ fn a_silent_end_reports_as_a_receiver_and_asks_for_nothing() {
     assert_eq!((ends.count(1, |event| matches!(event, Event::CircuitBroken(_))), ends.ignored()), (0, vec![]));
 }
 
-/// An endpoint that sends no media is not dead: its circuit breaker must not count the time in which it requested no
-/// report.
+/// While an endpoint sends no media, it requests no reports. The circuit breaker of this endpoint must not count this
+/// time as time without reports.
 #[test]
 fn after_a_minute_of_silence_media_goes_on_at_once() {
     let mut far = config(1);

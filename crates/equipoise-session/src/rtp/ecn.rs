@@ -42,7 +42,9 @@ impl PathEcn {
         self.says
     }
 
-    /// Applies a report: its `marks`, and in `proof` how many packets were sent and arrived since the previous report.
+    /// Applies a report. `marks` is the report's count of marks. `proof` states how many packets were sent and how many
+    /// arrived since the previous report.
+    ///
     /// Returns the share of marked packets among the packets that arrived with ECT or CE since the previous report.
     /// Returns `None` if there is no such packet, if more packets are reported as marked than as arrived, or if packets
     /// are sent as Not-ECT.

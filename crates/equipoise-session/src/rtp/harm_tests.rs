@@ -80,8 +80,8 @@ fn every_adaptive_controller_yields_to_losses_and_comes_back() {
     }
 }
 
-/// A fixed rate is not limited by the delivery rate in the reports. Neither is a law that must act exactly as in its
-/// paper. Only the circuit breakers stop the media of these two.
+/// The delivery rate in the reports does not limit a fixed rate, or a law that must act exactly as in its paper. In
+/// these cases, only the circuit breakers stop the media.
 #[test]
 fn what_is_not_adaptive_is_stopped_by_the_breakers() {
     for (name, rate) in [("cbr", 8_000_000u64), ("ap-printed", 0)] {

@@ -28,7 +28,8 @@ const ENTRIES: usize = 16;
 /// How long a missing packet stays in the list after the receiver stopped waiting for it. A retransmission in this time
 /// shows the receiver that its requests are too late.
 const LINGERS: Span = Span::from_secs(1);
-/// How long a measured response time is used (our choice). An older measurement is not used, because paths change.
+/// How long a measured time from a request to its retransmission is used (our choice). An older measurement is not
+/// used, because paths change.
 const BELIEVED: Span = Span::from_secs(10);
 
 /// The missing packets of a stream: those that the receiver still waits for, and those that it gave up less than
@@ -54,7 +55,7 @@ struct Missing {
 }
 
 impl MissingPackets {
-    /// Creates the list for a receiver that waits for a missing packet for `hold`.
+    /// Creates the list. `hold` is how long the receiver waits for a missing packet.
     pub(crate) const fn new(hold: Span) -> Self {
         Self { hold, highest: None, missing: BTreeMap::new(), round_trip: None, turn: None }
     }

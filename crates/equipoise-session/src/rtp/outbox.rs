@@ -38,7 +38,7 @@ impl Outbox {
         self.event(Event::Ignored(reason));
     }
 
-    /// Adds the event that `packets` packets of payload were dropped, if there are any.
+    /// If `packets` is above zero, adds the event that this number of payload packets was dropped.
     pub(crate) fn expired(&mut self, packets: u64) {
         if packets > 0 {
             self.event(Event::PayloadExpired { packets });

@@ -27,8 +27,8 @@ pub enum Payload {
 #[derive(Debug)]
 pub(crate) struct PayloadQueue {
     bytes: VecDeque<u8>,
-    /// The pieces of `bytes`. Each packet is a piece. In a stream, the bytes that were queued within 1 ms (`GRAIN`) are
-    /// a piece. Either all bytes of a piece are sent on two paths, or none.
+    /// The pieces of `bytes`. An RTP packet of another program is a piece. In a stream, the bytes that were queued
+    /// within 1 ms (`GRAIN`) are a piece. The bytes of a piece are either all sent on two paths, or all sent once.
     pieces: VecDeque<Piece>,
     /// Set if packets are sent with a sub-flow number in addition to their sending time.
     subflow: Option<Subflow>,
@@ -233,8 +233,8 @@ impl PayloadQueue {
         }
     }
 
-    /// Removes up to `most` bytes of a stream and appends them to `out`. All of them are sent in the same way: on one
-    /// path or on two paths.
+    /// Removes up to `most` bytes of a stream and appends them to `out`. The removed bytes are either all sent once, on
+    /// one path, or all sent twice, on two paths.
     pub(crate) fn take(&mut self, most: usize, out: &mut Vec<u8>) {
         let twice = self.is_twice();
         let mut left = most;

@@ -151,8 +151,8 @@ fn foreign(sequence: u16) -> Vec<u8> {
     packet
 }
 
-/// If this test fails, the packets of a program that sends above the rate are delayed by seconds, and packets dropped
-/// at the sender look like losses of the path.
+/// If this test fails, the packets of a program that sends faster than the session's rate are delayed by seconds, and
+/// packets dropped at the sender look like losses of the path.
 #[test]
 fn what_has_waited_for_too_long_is_given_up_and_is_no_loss_of_the_path() {
     let mut bench = TwoEnds::cbr(Payload::Rtp, media(|_, _| vec![5]));

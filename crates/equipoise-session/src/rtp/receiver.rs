@@ -41,7 +41,7 @@ pub struct ReceiverConfig {
     pub overhead: Size,
     /// Seed of the random intervals between regular RTCP compounds (RFC 3550, Sec. 6.3.1).
     pub seed: u64,
-    /// How the receiver sends per-packet reports in addition to its answers; `None` if it sends none.
+    /// How the receiver sends per-packet reports; `None` if it sends none. The receiver also answers report requests.
     pub reporting: Option<Reporting>,
     /// Whether to request missing packets that may still arrive within [`ReorderConfig::hold`]. Generated media is
     /// never requested.

@@ -223,7 +223,8 @@ impl Reception {
             tracker.align(asked.number);
         }
         let (delay, least) = self.interval(request, times, cut);
-        // The next request contains the time of this request or a later time, so older delays are no longer needed.
+        // The interval of the next request starts at this request or later. Therefore delays from before this request
+        // are no longer needed.
         self.delays.forget_until(times.sent);
         self.last_request = Some(times);
         let loss = self.tracker.as_mut().map(SequenceTracker::report);

@@ -57,7 +57,7 @@ fn weight(payload: Option<&[u8]>) -> usize {
 #[derive(Debug)]
 pub(crate) struct ReorderBuffer {
     config: ReorderConfig,
-    /// The next sequence number to deliver. At the start, it is `None`: the first packet that arrives need not be the
+    /// The next sequence number to deliver; `None` at the start, because the first packet that arrives need not be the
     /// first packet that was sent.
     next: Option<u64>,
     /// Arrival time and payload of the packets after a missing packet, by sequence number. The payload is `None` if it

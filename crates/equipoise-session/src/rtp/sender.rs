@@ -56,8 +56,9 @@ pub struct SenderConfig {
     pub circuit_breakers: bool,
     /// Whether the receiver has a playout buffer and reports the buffer's state ([`Needs::PLAYOUT`]).
     pub reports_playout: bool,
-    /// ECN field of media packets: whether queues may mark packets instead of dropping them. If the path does not
-    /// preserve the field, [`Event::EcnFailed`] is reported, and media is sent as [`Ecn::NotCapable`] from then on.
+    /// ECN field of media packets. The field tells queues whether they may mark packets instead of dropping them. If
+    /// the path does not preserve the field, the sender reports [`Event::EcnFailed`], and from then on sends media as
+    /// [`Ecn::NotCapable`].
     pub ecn: Ecn,
     /// The pauses of generated media, in order of time.
     pub pauses: Vec<Pause>,
@@ -133,8 +134,9 @@ impl SenderConfig {
 /// up to eight report intervals. After three answers, media restarts at the lowest rate. If media stopped for a reason
 /// other than missing reports, a pause must also have passed.
 ///
-/// Except with [`Delays::Agreed`], if a report was applied after the previous request, the request contains the time at
-/// which the last report was applied. So the receiver need not estimate when the new rate took effect.
+/// Except with [`Delays::Agreed`]: if a report was applied after the previous request, the request contains the time at
+/// which the last report was applied, instead of the time of the previous request. So the receiver need not estimate
+/// when the new rate took effect.
 pub struct Sender {
     packetiser: Packetiser,
     payload: Payload,

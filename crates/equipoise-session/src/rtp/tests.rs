@@ -226,8 +226,8 @@ fn a_lost_report_leaves_the_cut_of_eq_13() {
 
 #[test]
 fn a_lost_request_makes_the_cut_that_of_eq_14() {
-    // The interval begins at 1000 ms. Request 0 is lost, so its delay is not known. Therefore Eq. 14 uses twice the
-    // delay of request 1, which is 40 ms: the report covers packets sent after 1080 ms.
+    // The interval begins at 1000 ms. Request 0 is lost, so its delay is not known. The delay of request 1 is 40 ms.
+    // Therefore Eq. 14 uses twice 40 ms, and the report covers packets sent after 1080 ms.
     transcript(
         2500,
         |kind| match kind {
@@ -247,8 +247,8 @@ fn a_lost_request_makes_the_cut_that_of_eq_14() {
 #[test]
 fn three_missing_reports_halve_skip_and_then_ask_about_the_lower_rate_alone() {
     // At 4000 ms three reports are missing. From then on packets are sent every 20 ms: at 4010 ms, 4030 ms and so on.
-    // The request at 5000 ms states that its interval begins at 4000 ms. Its report covers packets sent more than 20 ms
-    // (twice the one-way delay) later: those from 4030 to 4990 ms.
+    // The request at 5000 ms states that the interval begins at 4000 ms. The report covers only packets sent more than
+    // 20 ms (twice the one-way delay) after 4000 ms: the packets from 4030 to 4990 ms.
     transcript(
         5500,
         |kind| match kind {

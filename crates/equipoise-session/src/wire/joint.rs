@@ -10,7 +10,7 @@ use super::reader::Reader;
 /// media. Each part may be missing.
 ///
 /// Our reading: the report is the first part. The parser finds the beginning of the request by the type and the length
-/// of the request's first element. No element of a report has the same type and the same length.
+/// of the request's first element. No element of a report has both this type and this length.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct JointExtension<'a> {
     /// The bytes of the report; empty if there is no report.

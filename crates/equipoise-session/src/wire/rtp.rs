@@ -73,9 +73,9 @@ impl RtpHeader {
     pub const SUBFLOW_EXTENSION_ID: u8 = 13;
 
     /// Identifier of the extension element for a packet from another program. A session that carries such a packet
-    /// replaces the packet's sequence number by a number of the session. The element contains, in this order: the
-    /// original sequence number; if the packet is a retransmission, a byte of value 1; if the original source differs
-    /// from the session's source, the original source.
+    /// replaces the packet's sequence number by a number of the session. The element begins with the
+    /// original sequence number. If the packet is a retransmission, a byte of value 1 follows. If the original source
+    /// differs from the session's source, the original source comes last.
     pub const RELAYED_EXTENSION_ID: u8 = 12;
 
     /// Extension element identifier of the transport-wide sequence number. In packets of other programs, the identifier

@@ -1,5 +1,5 @@
-//! Computes the order in which links are advanced. If all packets that sessions send before a time are known, also
-//! computes the time up to which all arrivals at each link and at each session are known.
+//! Computes the order in which links are advanced. Also computes, for each link and each session, the time up to which
+//! all arrivals are known. The input of this computation is the time up to which all packets from sessions are known.
 
 use equipoise::units::Span;
 

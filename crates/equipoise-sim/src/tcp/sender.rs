@@ -199,8 +199,8 @@ impl Sender {
         (written.bytes_before(self.board.first()), written.bytes_from(self.board.next()))
     }
 
-    /// Sets the congestion window of a window law to `segments`, or to one if `segments` is less. No effect on a
-    /// controller.
+    /// Sets the congestion window of a window law to `segments`, or to one segment if `segments` is less than 1. Has no
+    /// effect if a controller is used instead of a window law.
     pub fn reset_to(&mut self, segments: f64) {
         self.law.reset_to(segments);
     }

@@ -27,9 +27,9 @@ pub struct WebParts {
     pub web: WebConfig,
     /// Seed of the random numbers for the fetches.
     pub seed: u64,
-    /// The TCP configuration of the near host, for each connection. The traffic begins at the time in its field
-    /// `start`, and no fetch starts after the time in its field `stop`. Connections always have a handshake. The fields
-    /// `supply`, `measurement` and `bandwidth` are ignored.
+    /// The TCP configuration of the near host, for each connection. The traffic begins at the time in the
+    /// configuration's field `start`, and no fetch starts after the time in the field `stop`. Connections always have a
+    /// handshake. The fields `supply`, `measurement` and `bandwidth` are ignored.
     pub near: SenderConfig,
     /// The TCP configuration of the far host, for each connection.
     pub far: ReceiverConfig,

@@ -72,8 +72,9 @@ pub enum FlowError {
 
 /// A simulation: hosts, network links, and future events.
 ///
-/// Events drive only the sessions. The network between the endpoints is computed in steps. A session's packet takes a
-/// minimum time to reach its peer, so one step can cover this time (a conservative window, Nicol 1993).
+/// Events drive only the sessions. The network between the endpoints is computed in steps. A packet of a session takes
+/// at least a minimum time from one endpoint to the other, so one step can cover this minimum time (a conservative
+/// window, Nicol 1993).
 #[derive(Default)]
 pub struct World {
     seed: u64,

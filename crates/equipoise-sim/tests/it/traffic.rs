@@ -24,8 +24,8 @@ fn an_overload_loses_just_its_excess() {
 
 #[test]
 fn a_capacity_step_takes_hold_at_its_time() {
-    // The stream sends 10 Mbit/s. The capacity is 15 Mbit/s at first, and 5 Mbit/s from 10 s on. After 10 s, 625
-    // packets per second are in excess.
+    // The stream sends packets of 1000 bytes at 10 Mbit/s. The capacity is 15 Mbit/s at first, and 5 Mbit/s from 10 s
+    // on. From then on, 625 packets per second exceed the capacity: 6250 packets in 10 s. The queue takes 1000 of them.
     let capacity = Schedule::new(mbps(15.0), vec![(Span::from_secs(10), mbps(5.0))]);
     let (_, world) = single(Traffic::Constant, Schedule::constant(mbps(10.0)), link(capacity, 1000), 1, 20.0);
     let stats = world.link_stats(world.links().next().expect("a link")).expect("the only link");
@@ -99,8 +99,8 @@ fn the_same_seed_gives_the_same_events_and_another_seed_others() {
     assert!(log(1) != log(2), "two seeds give the same run");
 }
 
-/// Runs a session over three links and a stream over the last two links, in `steps` calls. If `apart`, each of the last
-/// two links also has a stream that sends nothing.
+/// Simulates a session over three links and a stream over the last two links. The simulation takes `steps` calls of
+/// `run`. If `apart` is true, each of the last two links has an additional stream, which sends nothing.
 fn chain(steps: u32, apart: bool) -> (Seen, Vec<LinkStats>) {
     let mut world = World::new();
     let mut add = |rate: f64| world.add_link(link(Schedule::constant(mbps(rate)), 20)).expect("valid");

@@ -44,7 +44,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns the first ten adaptation points with a report every `interval_ms`, in ms since the first report.
+    /// Simulates a report every `interval_ms`. Returns the first ten adaptation points, in ms since the first report.
     fn points(interval_ms: i64, adapt_ms: i64) -> Vec<i64> {
         let mut losses = AdaptationPoints::default();
         (0..)

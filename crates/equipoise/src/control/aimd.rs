@@ -21,8 +21,8 @@ pub struct Aimd {
 }
 
 impl Aimd {
-    /// Creates a controller that keeps the delay below `target`. In each interval it adds `increase` to the rate, or
-    /// multiplies the rate by `decrease` (between 0 and 1).
+    /// Creates a controller that keeps the delay near `target`. In each interval, the controller adds `increase` to the
+    /// rate if the mean delay is below `target`. Otherwise, it multiplies the rate by `decrease` (between 0 and 1).
     pub const fn new(target: Span, limits: RateLimits, increase: Rate, decrease: f64) -> Self {
         let snapshot = Snapshot { reason: None, law_step_bps: None, response: None };
         Self { target, limits, increase, decrease, printed: false, rate: limits.start(), snapshot }

@@ -304,7 +304,7 @@ pub enum Fate {
     Lost,
 }
 
-/// The mark of explicit congestion notification (RFC 3168, Sec. 5).
+/// The codepoint of explicit congestion notification (ECN) in a packet's IP header (RFC 3168, Sec. 5).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ecn {
     /// The packet is not ECN-capable.
@@ -583,7 +583,7 @@ pub enum Reason {
     Draining,
     /// More packets were lost than chance explains: the rate was reduced below the delivery rate.
     Overload,
-    /// The step up was reduced near the rate at which the path was last full.
+    /// The rate was raised by a smaller step, because it is near the rate at which the path was last full.
     Ceiling,
     /// The rate was kept, because the effect of the last change cannot show in feedback yet.
     TooSoon,

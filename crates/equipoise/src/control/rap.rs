@@ -4,9 +4,9 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 /// The rate adaptation protocol (RAP): each round trip adds one packet per round trip to the rate, and a loss halves
 /// the rate.
 ///
-/// Source: Rejaie 1999, Sec. III: without loss, `IPG ← IPG C / (IPG + C)` once per smoothed round-trip time C, which
-/// adds `packet / C` to the rate. A loss doubles the inter-packet gap IPG. Further losses are ignored until the new gap
-/// can have an effect. The paper's fine-grain adaptation is left out.
+/// Source: Rejaie 1999, Sec. III. Without loss, the inter-packet gap IPG changes once per smoothed round-trip time C:
+/// `IPG ← IPG C / (IPG + C)`. This adds `packet / C` to the rate. A loss doubles IPG. Further losses are ignored until
+/// the new gap can have an effect. The paper's fine-grain adaptation is left out.
 ///
 /// Our choices: the paper's RAP acts once per round trip, but this implementation acts once per report. After a report
 /// without loss, the rate grows by one step for each round trip since the last report. After a report with loss, the

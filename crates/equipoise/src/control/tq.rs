@@ -21,7 +21,7 @@ use crate::units::{Instant, Rate, SenderClock, Size};
 pub struct TqLaw {
     /// Desired number of packets in the playout buffer.
     pub desired: f64,
-    /// Share of the error of the buffer's occupancy that remains after an interval.
+    /// An interval without disturbances multiplies the error of the buffer's occupancy by this factor.
     pub gain: f64,
 }
 

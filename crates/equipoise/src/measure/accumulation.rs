@@ -51,10 +51,9 @@ pub struct Traffic {
 ///
 /// Our interpretation of the adaptive estimator (Subramanya 2003, Eq. 6), because the paper does not state how it
 /// learns: the estimator adds a bias to q. After each interval, the bias moves by `LEARNING` times the difference
-/// between the occupancy and its prediction (Eq. 1). This removes any constant error of q, such as the error that
-/// packet loss causes. Without the bias, a constant error d of q would leave an error of `d / (1 - k_v)` in the
-/// occupancy, where
-/// `k_v` is the gain of [`TqLaw`](crate::control::TqLaw) (Eq. 5).
+/// between the occupancy of the playout buffer and its prediction (Eq. 1). This removes any constant error of q, such
+/// as the error that packet loss causes. Without the bias, a constant error d of q would leave an error of
+/// `d / (1 - k_v)` in the occupancy. `k_v` is the gain of [`TqLaw`](crate::control::TqLaw) (Eq. 5).
 #[derive(Clone, Copy, Debug)]
 pub struct TrafficAccumulation(Queue);
 

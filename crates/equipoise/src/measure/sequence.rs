@@ -24,8 +24,8 @@ pub struct SequenceTracker {
     /// packet whose number is at most `copies` below the highest number counts as such a copy, whatever its departure
     /// time. With one path, `copies` is zero.
     copies: u64,
-    /// An offset, modulo 2³²: the sender numbers packets with 32 bits, and this is the sender's number of a packet minus
-    /// the number that was extended from 16 bits here. `None` until [`align`](Self::align) is called.
+    /// An offset, modulo 2³²: the sender numbers packets with 32 bits, and this is the sender's number of a packet
+    /// minus the number that was extended from 16 bits here. `None` until [`align`](Self::align) is called.
     ahead: Option<u64>,
     /// One bit for each recent number up to `highest`, set if the number was seen. The bit of the extended number n has
     /// the index n modulo the number of bits.
@@ -96,7 +96,8 @@ impl SequenceTracker {
         self.highest
     }
 
-    /// Records a further packet with number `sequence` that left at `sent`. Returns what the number means.
+    /// Records a further packet with number `sequence` that left at `sent`. Returns whether the packet is new, a
+    /// duplicate, or the first packet after a restart of the source.
     pub fn push(&mut self, sequence: u16, sent: Instant<SenderClock>) -> Arrival {
         let ahead = u64::from(sequence.wrapping_sub(self.highest as u16));
         let passed = sent - self.newest;

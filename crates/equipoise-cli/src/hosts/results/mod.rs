@@ -109,8 +109,8 @@ pub(crate) struct Sum {
     pub(crate) rate_bps: f64,
     pub(crate) packets: u64,
     pub(crate) bytes: u64,
-    /// Number of lost packets: according to the last reports if this end sends, or counted by sequence numbers if it
-    /// receives. Omitted in intervals.
+    /// Number of lost packets. If this end sends, the number is from the last reports. If this end receives, the number
+    /// is computed from sequence numbers. Omitted in intervals.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) packets_lost: Option<u64>,
 }

@@ -99,8 +99,8 @@ pub(crate) struct SendEnd {
     pub(crate) ignored: BTreeMap<&'static str, u64>,
     /// Number of datagrams that this host could not send; `null` if the session failed.
     pub(crate) datagrams_unsent: Option<u64>,
-    /// Number of audio packets from another program that were queued for sending, and their bytes. The other counts
-    /// include them.
+    /// Number of audio packets from another program that were queued for sending, and their bytes. When an audio packet
+    /// is sent, `packets_sent` and `bytes_sent` count it, too.
     pub(crate) audio_packets: u64,
     pub(crate) audio_bytes: u64,
     /// Number of packets from another program that were dropped before they reached the session, because the queue to

@@ -22,8 +22,8 @@ const HALF_END: f64 = 0.12;
 /// Half the width, and half the height, of the cross at the mean of a box plot, in pixels.
 const ARM: f64 = 5.0;
 
-/// Returns all lines, steps and bands of a chart in the units of its axes. Bands are drawn below lines, and solid lines
-/// below dashed ones, so that two equal lines are both visible.
+/// Returns all lines, steps and bands of a chart in the units of the chart's axes. Bands are drawn first, then solid
+/// lines, and then dashed lines, so that a solid line and an equal dashed line are both visible.
 pub(super) fn lines(chart: &Chart, digits: &Digits<'_>) -> String {
     let mut layers: Vec<_> = chart.layers.iter().collect();
     layers.sort_by_key(|layer| (!matches!(layer.shape, Shape::Band(_)), !layer.style.dash.is_empty()));

@@ -104,7 +104,7 @@ impl End {
                 self.session.handle(self.clock.now(), from, &buffer[..length], &mut plain);
             }
             while let Some((to, bytes)) = self.session.poll() {
-                // If the kernel refuses a datagram, it counts as lost: the peer may not be running yet.
+                // The kernel may refuse a datagram while the peer is not running yet. The datagram then counts as lost.
                 let _ = self.socket.send_to(&bytes, to);
             }
         }

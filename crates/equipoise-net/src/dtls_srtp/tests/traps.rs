@@ -30,8 +30,9 @@ fn hello() -> Vec<u8> {
     end.poll().expect("a first word").1
 }
 
-/// Trap 1: the DTLS library completes a handshake even if the certificate is wrong. Also, it reports a certificate
-/// before the peer has proved that it owns the private key.
+/// Trap 1: the DTLS library completes a handshake even if the certificate is wrong. The library also reports a
+/// certificate before the peer has proved its possession of the private key. Therefore keys must not be available
+/// before this proof.
 #[test]
 fn trap_1_keys_are_given_to_nobody_before_his_certificate_is_proved_and_is_the_right_one() {
     let mut seen = false;

@@ -134,8 +134,8 @@ impl Listener {
     }
 }
 
-/// If this test fails, the server sends faster than the peer requests or than the server's limit permits, or does not
-/// use per-packet feedback.
+/// If this test fails, the server exceeds the rate that the peer requests or the server's rate limit, or the server
+/// ignores per-packet feedback.
 #[test]
 fn a_peer_is_sent_to_at_a_rate_that_its_reports_carry_within_both_limits() {
     for (key, limit, highest) in [(Some(key()), 100, 8.0), (Some(key()), 3, 3.0), (None, 100, 8.0)] {

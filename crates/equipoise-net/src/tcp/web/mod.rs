@@ -46,7 +46,7 @@ pub struct WebPlan {
     pub stop: Option<Time>,
     /// Time between two samples; less than 1 ms counts as 1 ms.
     pub sample_interval: Span,
-    /// When the first sample interval begins. The first sample is taken at its end.
+    /// When the first sample interval begins. The first sample is taken at the end of this interval.
     pub origin: Time,
 }
 

@@ -102,7 +102,7 @@ const REMEMBERED: usize = 8192;
 /// delay. With this number of entries, the analysis and its output need about 250 MB.
 const MOST_KEPT: usize = 1_000_000;
 
-/// The number of entries (seconds and delays) that can still be kept.
+/// The number of further entries that can be kept. An entry is the counters of one second, or one delay.
 pub(super) struct Room {
     left: usize,
 }

@@ -171,7 +171,8 @@ fn a_dump_is_read_to_its_end_or_to_where_it_is_cut() {
     assert_eq!((found.frames, stream.packets, found.ended), (3, 3, None));
     assert!((stream.end_s - 0.04).abs() < 1e-9);
     for cut in 0..dump.len() {
-        // A file that is cut off may be refused. If it is read, it must have fewer packets.
+        // A truncated file may be refused. If the file is accepted, the result must have fewer packets than the result
+        // for the complete file.
         if let Ok(found) = analyse_rtp(&dump[..cut], &RtpOptions::default()) {
             assert!(found.frames <= 2, "{cut}");
         }

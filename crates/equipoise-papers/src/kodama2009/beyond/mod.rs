@@ -1,5 +1,5 @@
-//! Experiments beyond the thesis: control laws other than Symbiosis run in the thesis's scenarios, with noise awareness
-//! and self-induced oscillation, and in competition with Symbiosis.
+//! Experiments beyond the thesis. Control laws other than Symbiosis run in scenarios of the thesis. Some runs add noise
+//! awareness or self-induced oscillation to these laws. In other runs, the laws compete with Symbiosis.
 
 mod join;
 mod laws;

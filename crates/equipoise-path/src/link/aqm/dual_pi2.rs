@@ -87,8 +87,8 @@ impl Law {
     }
 }
 
-/// Makes events occur with a given probability, but evenly spaced instead of at random (`recur`). Senders would have to
-/// average random marks, which delays the signal.
+/// Makes events occur with a given probability, but evenly spaced instead of at random (the function `recur` in RFC
+/// 9332, App. A.1). If marks came at random, senders would have to average them, and this would delay the signal.
 #[derive(Clone, Copy, Debug, Default)]
 struct Recurrence(f64);
 

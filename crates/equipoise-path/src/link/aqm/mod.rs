@@ -20,8 +20,8 @@ use equipoise::units::{Instant, Size, Span};
 use super::QueueLimit;
 use line::Waiting;
 
-/// The ECN field of a packet (RFC 3168, Sec. 5; RFC 9331, Sec. 2). The variants are in the order of the two bits in an
-/// IP header, 0 to 3.
+/// The ECN field of a packet (RFC 3168, Sec. 5; RFC 9331, Sec. 2). The variants are in the order of
+/// their values in the IP header, 0 to 3.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ecn {
     /// Not ECN-capable: a queue signals congestion by dropping the packet.

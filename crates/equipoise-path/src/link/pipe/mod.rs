@@ -254,8 +254,8 @@ impl<C, P: Clone + Queued> Pipe<C, P> {
             if let Some(served) = bottleneck.take(horizon, &mut ledger) {
                 return Some(served);
             }
-            // `bottleneck.take` also returns `None` if the queue dropped packets instead of serving one. If the next
-            // packet is due, try again.
+            // `bottleneck.take` returns `None` even if packets are waiting, when the queue drops packets instead of
+            // serving one. Therefore try again if the next packet is due.
             bottleneck.next().filter(|at| *at <= horizon)?;
         }
     }

@@ -27,8 +27,8 @@ pub struct VideoModel {
     pub max_rate: Rate,
     /// The minimum time between two changes of the rate (`tau_v`).
     pub reaction: Span,
-    /// The large frame and smaller frames after a substantial change of the rate; `None` if the encoder has no
-    /// transients.
+    /// The transient after a substantial change of the rate: a large frame, and then smaller frames. `None` if the
+    /// encoder has no transients.
     pub transient: Option<Transient>,
     /// Scale of the Laplace distribution of the time between frames, relative to the mean of this time (`SCALE_t`).
     pub interval_spread: f64,

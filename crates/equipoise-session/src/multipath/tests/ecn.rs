@@ -57,8 +57,8 @@ fn a_path_that_clears_the_field_gives_it_up_alone() {
         ecn => ecn,
     };
     bench.run_until(6000);
-    // The first packet of path 1 is sent before the test makes the path clear the field, so the first report counts a
-    // packet with ECT, and ECN does not fail yet. The second report covers 50 packets without ECT, so ECN fails.
+    // Path 1 clears the ECN field of all its packets except the first one. Therefore the first report counts one packet
+    // with ECT, and ECN does not fail yet. The second report covers 50 packets without ECT, so ECN fails.
     let failed = bench.events.iter().filter(|(_, _, event)| matches!(event, Event::EcnFailed { .. }));
     assert_eq!(failed.map(|(at, path, _)| (*at, *path)).collect::<Vec<_>>(), [(420, Some(PathId(1)))]);
     let came =

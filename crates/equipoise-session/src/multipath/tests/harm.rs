@@ -36,8 +36,8 @@ fn run(entry: &'static Entry, split: &str, start: &'static str, harms: [Harm; 2]
 }
 
 /// Time in ns for which the sending rate may exceed twice the delivery rate: about two periods and a round trip through
-/// a full queue, plus three quarters of a second. The compared rates are means over the last four quarters of a second.
-/// Therefore the next three means still include the last quarter with an excess.
+/// a full queue, plus three quarters of a second. The test compares means over four quarters of a second. Therefore the
+/// last quarter with an excess is still part of the means at the three quarters after it.
 const GRACE: u64 = 3 * SECOND;
 const IDLE: Harm = Harm::Loss(0.0);
 

@@ -15,7 +15,7 @@ use equipoise::units::{Instant, Rate, SenderClock, Size, Span};
 /// Time between two reports.
 const INTERVAL: Span = Span::from_millis(200);
 
-/// A law that keeps a rate of 4 Mbit/s whatever the feedback. Only the session limits it.
+/// A law that always allows 4 Mbit/s. Only the session can reduce this rate.
 #[derive(Debug)]
 struct Steady;
 

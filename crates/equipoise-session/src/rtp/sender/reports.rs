@@ -100,7 +100,7 @@ impl Sender {
         let repeats = self.repeats.as_mut().ok_or(DropReason::Stray)?;
         nack.numbers().take(RepeatQueue::MOST_PACKETS).for_each(|number| repeats.want(now, number));
         // If no media is queued, the pacer had nothing to send until now. The pacer must know this, or it would treat
-        // the retransmission as late. `application` is not notified, because a retransmission is not data from the
+        // the retransmission as late. `self.application` is not told, because a retransmission is not data from the
         // application.
         if repeats.is_ready() && !self.has_media() {
             self.pacer.rested_until(now);

@@ -9,7 +9,7 @@ use super::{Consecutive, FeedbackError, PacketStatus};
 ///
 /// Our reading: draft-holmer-rmcat-transport-wide-cc-extensions-01 reserves the value 3 in its table, but calls it
 /// "received, without delta" in its example; we follow the example. The draft's text on vectors of one-bit symbols
-/// swaps the meanings of 0 and 1. In its example, and in other implementations, 1 means received.
+/// swaps the meanings of 0 and 1. We use 1 for received, as the draft's example and other implementations do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Symbol {
     /// Not received.

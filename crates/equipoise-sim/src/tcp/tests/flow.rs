@@ -76,7 +76,8 @@ fn a_stop_lets_what_is_under_way_come_to_its_end() {
     let mut talk = Talk::new(config, Reno::new(4.0));
     talk.sends(0..4).after(100).ack(2).is_quiet();
     assert_eq!(talk.stats().finished, None);
-    // Segments 2 and 3 are lost. The timer expires a second after the last acknowledgement, and they are retransmitted.
+    // Segments 2 and 3 are lost. The timer expires 1 s after the last acknowledgement, and segment 2 is retransmitted.
+    // When segment 2 is acknowledged, segment 3 is retransmitted.
     talk.after(1000).sends([2]).after(100).ack(3).sends([3]).after(100).ack(4).is_quiet();
     assert_eq!(talk.stats().finished, Some(talk.now));
     assert_eq!(talk.sender.wake().filter(|wake| *wake <= talk.now), None);

@@ -8,7 +8,8 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 /// The configuration of [`Intervals`].
 #[derive(Clone, Copy, Debug)]
 pub struct IntervalConfig {
-    /// Length of an interval, at least 1 ms. The first feedback at or after this time ends the interval.
+    /// Length of an interval, at least 1 ms. An interval ends with the first feedback that arrives at least this long
+    /// after the start of the interval.
     pub interval: Span,
     /// The reference relative to which delays are measured.
     pub origin: Origin,
@@ -35,8 +36,9 @@ pub enum Origin {
     /// delays. The sender's clock and the receiver's clock need not agree.
     Queueing,
     /// Delays are round-trip times relative to the minimum round-trip time so far, so they are the queueing delays of
-    /// both directions. Each feedback with a round-trip time is one sample. This suits feedback without arrival times,
-    /// such as TCP acknowledgements. If the receiver holds back an acknowledgement, the holding time counts as delay.
+    /// both directions. Each feedback with a round-trip time is one sample. This origin is for feedback without arrival
+    /// times, such as TCP acknowledgements. If the receiver holds back an acknowledgement, the holding time counts as
+    /// delay.
     RoundTrip,
 }
 

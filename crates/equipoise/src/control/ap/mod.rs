@@ -24,8 +24,8 @@
 //! # The robust form (our own)
 //! The law above is unstable. The delay is a convex function of the rate, so a step up along its tangent overshoots.
 //! Beyond the capacity the queue only grows. This growth makes the variance large, so the step down vanishes. A first
-//! interval with few samples, a short interval, or a high target is enough to cause this. [`Ap`] keeps the idea that
-//! the fluctuation predicts the response of the delay, and changes five things:
+//! interval with few samples, a short interval, or a high target can each raise the rate beyond the capacity. [`Ap`]
+//! keeps the idea that the fluctuation predicts the response of the delay, and changes five things:
 //!
 //! 1. **The whole curve.** The headroom h (the free capacity) follows from the variance ([`md1::headroom_mbps`]). With
 //!    h in packets/s, the mean delay in s is `1 / (2h)` plus a constant. The step follows this curve
@@ -145,7 +145,8 @@ mod tests {
             prop_assert_eq!(step_mbps(target, target, variance, b), Some(0.0));
         }
 
-        /// The law is dimensionally consistent: if time is measured in another unit, the step of the rate is the same.
+        /// The law is dimensionally consistent: if the delays, their variance and b are expressed in another unit of
+        /// time, the step in Mbit/s is the same.
         #[test]
         fn scaling_the_unit_of_time_leaves_the_rate(mean in 1e-4f64..1.0, variance in 1e-9f64..1.0, k in 1e-3f64..1e3) {
             // b has the unit 1/(s·Mbit/s). If all times are multiplied by k, b is divided by k.

@@ -51,7 +51,8 @@ struct Path {
     last_s: f64,
     /// Mean delay expected at the current rate, in seconds.
     mean_s: f64,
-    /// `variance_s2` is the variance of the delay around its trend, in s², and `samples` the number of samples in it.
+    /// `variance_s2` is the variance of the delay around its trend, in s². `samples` is the number of samples from
+    /// which this variance is computed.
     variance_s2: f64,
     samples: f64,
     /// `bias_s` and `surprise_s2` are the mean, in s, and the variance, in s², of the deviations of reports from the
@@ -211,8 +212,8 @@ impl Ap {
         let filtered = Path {
             last_s: mean_s,
             mean_s: path.mean_s + weight * surprise,
-            // If the estimate is too high, the step is only small. If the estimate is too low, the step is far too
-            // large. Therefore the estimate rises at once and falls slowly.
+            // If the estimated variance is too high, the next rate step is only too small. If the estimated variance is
+            // too low, the next rate step is far too large. Therefore the estimate rises at once and falls slowly.
             variance_s2: variance_s2.max(path.variance_s2 + falling * (variance_s2 - path.variance_s2)),
             samples: samples / falling,
             bias_s: path.bias_s + SURPRISE_WEIGHT * (surprise - path.bias_s),

@@ -1,8 +1,8 @@
 use crate::control::IntervalSummary;
 use crate::units::{Instant, SenderClock, Span};
 
-/// Detects a full path by lost packets, and by how much the round-trip time exceeds its minimum. The statistics of the
-/// one-way delay, which are other signs of a full path, are not part of this structure.
+/// Detects a full path from lost packets, and from the amount by which the round-trip time exceeds its minimum. This
+/// structure does not use the one-way delay.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Signs {
     last_report: Option<Instant<SenderClock>>,

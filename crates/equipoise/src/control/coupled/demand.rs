@@ -4,8 +4,8 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 /// rate.
 ///
 /// Our own method: RFC 8699, Sec. 5.3 needs a desired rate, but a session only knows whether the application left a
-/// part of the rate unused. If the application did so for most of the last half second, the desired rate is 1.25 times
-/// the rate that it sent. An application that needs more therefore gets more within the next second.
+/// part of the rate unused. If a part was unused for most of the last half second, the desired rate is 1.25 times the
+/// application's sending rate. An application that needs more therefore gets more within the next second.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Demand {
     /// `now` is the data sent in the current second, and `before` the data sent in the previous second.

@@ -199,8 +199,8 @@ fn law(name: &str) -> Box<dyn Controller> {
     entry.build(&entry.parse(&[]).expect("defaults"), PACKET).expect("right")
 }
 
-/// When a second flow joins, each flow gets its share with its next packet. When the reports to one flow are missing,
-/// the rates of both flows fall.
+/// When a second flow joins, each flow changes its rate to its share when it sends its next packet. When the reports to
+/// one flow are missing, the rates of both flows fall.
 #[test]
 fn every_law_by_packet_goes_on_from_the_share_that_it_is_given() {
     for name in ["gcc", "nada", "scream", "equipoise"] {

@@ -129,8 +129,8 @@ impl Aimd {
             || acked_bps.is_some_and(|acked| acked < COLLAPSE * self.bps)
     }
 
-    /// Halves the rate at overuse before the first delivery rate is known, at most once per round-trip time (bounded to
-    /// 10 to 200 ms).
+    /// Halves the rate, but at most once per round-trip time. For this purpose, the round-trip time is limited to 10 to
+    /// 200 ms. Called at overuse, before the first delivery rate is known.
     pub(super) fn halve(&mut self, now: Instant<SenderClock>) {
         if self.may_decrease(now, None) {
             self.set(now, self.bps / 2.0);

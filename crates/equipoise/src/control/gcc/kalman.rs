@@ -28,8 +28,8 @@ pub(super) struct Kalman {
     count: usize,
 }
 
-/// q, the variance added to the state with each group, in ms². With a larger value, the filter follows faster
-/// (draft-ietf-rmcat-gcc-02, Sec. 5.3).
+/// q, the variance that each group adds to the variance of the estimate, in ms². With a larger value, the estimate
+/// follows changes of the delay faster (draft-ietf-rmcat-gcc-02, Sec. 5.3).
 const STATE_NOISE: f64 = 1e-3;
 /// e(0), the initial variance of the estimate, in ms² (draft-ietf-rmcat-gcc-02, Sec. 5.3).
 const FIRST_ERROR: f64 = 0.1;
@@ -49,7 +49,8 @@ impl Default for Kalman {
 }
 
 impl Kalman {
-    /// Processes a group of packets that took `delay_ms` longer than the previous group and arrived `gap` after it.
+    /// Processes a group of packets. The delay of the group exceeds the delay of the previous group by `delay_ms`. The
+    /// group arrived `gap` after the previous group.
     pub(super) fn push(&mut self, delay_ms: f64, gap: Span) -> Estimate {
         self.count = (self.count + 1).min(TRUSTED);
         self.gaps_ms.rotate_left(1);

@@ -3,7 +3,7 @@
 //! A growing queue shows in the packets' delays long before the queue overflows. The sender uses only the slope of the
 //! delay, so the absolute delay and the offset of the clocks do not matter. While the delay is flat, the rate rises.
 //! When the delay rises, the rate falls below the delivery rate. Losses also lower the rate, even without a rising
-//! delay. Short bursts above the rate probe for more capacity.
+//! delay. Probes, which are short bursts above the rate, test whether the path has more capacity.
 //!
 //! Source: draft-ietf-rmcat-gcc-02 and Carlucci 2016 for the idea; libwebrtc's `goog_cc`, as it was in 2025 and 2026,
 //! for the details. There are two forms ([`GccForm`]): today's libwebrtc, and the draft of 2016.

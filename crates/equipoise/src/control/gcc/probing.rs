@@ -86,7 +86,8 @@ const AFTER_DROP: f64 = 0.85;
 const UNCERTAINTY: f64 = 0.05;
 /// Minimum time between two probes after drops of the rate.
 const DROP_PROBES: Span = Span::from_secs(5);
-/// How long after the end of an app-limited phase a probe after a drop of the rate may still start.
+/// A probe after a drop of the rate may start only if the flow is app-limited, or if the flow's last app-limited phase
+/// ended less than this time ago.
 const LIMIT_REMEMBERED: Span = Span::from_secs(3);
 /// Time between two periodic probes.
 const PERIOD: Span = Span::from_secs(5);
@@ -170,7 +171,8 @@ impl Probing {
         }
     }
 
-    /// Called when the queue is normal again. May request a probe if there was a large drop of the rate.
+    /// Must be called when the detector's state changes from underuse to normal. May request a probe if the rate has
+    /// fallen much before.
     pub(super) fn on_recovered(&mut self, now: Instant<SenderClock>) {
         let was_limited = self.limit_ended.is_some_and(|ended| now - ended < LIMIT_REMEMBERED);
         let (Some(drop), true) = (self.drop, self.limited_since.is_some() || was_limited) else { return };

@@ -141,8 +141,8 @@ impl Sent {
 ///
 /// Source: draft-ietf-rmcat-gcc-02, Sec. 5.5: `R_hat(i) = 1/T sum(L(j))`, with T from 0.5 to 1 s.
 ///
-/// Our interpretation: there is no rate before packets cover half a second. A packet that arrived before the newest
-/// packet counts if it is within the window. At most [`MOST_RECENT`] packets are remembered, enough for 0.5 s at
+/// Our interpretation: there is no rate before packets cover half a second. A packet that is reported late counts if it
+/// arrived within the window. At most [`MOST_RECENT`] packets are remembered, enough for 0.5 s at
 /// 98 Mbit/s with packets of 1500 bytes.
 #[derive(Clone, Debug)]
 pub(super) struct Recent {

@@ -104,11 +104,12 @@ impl Term {
         (self.rate + self.cap).clamp(self.min, self.max)
     }
 
-    /// Returns the path's rate as a function of λ, the derivative of `delay · rate` of the path with respect to its
-    /// rate.
+    /// Returns the path's rate as a function of λ. Here λ is the derivative of `delay · rate` with respect to the rate
+    /// of the path.
     fn ramp(&self) -> Ramp {
         let (low, high) = (self.low(), self.high());
-        // With a step of Δa = rate - a, the slope x + c a + 2 c Δa is x + c (2 rate - a).
+        // At `rate`, the path's delay is x + c (rate - a), where x is `mean_s`, c is `growth` and a is `self.rate`. So
+        // the derivative of delay · rate is x + c (2 rate - a).
         let slope = |rate: f64| self.mean_s + self.growth * (2.0 * rate - self.rate);
         Ramp { from: slope(low), to: slope(high), low, high }
     }

@@ -174,7 +174,8 @@ mod tests {
                     }
                     let alive = || paths.iter().filter(|path| path.alive);
                     let room = alive().fold(0u64, |sum, path| sum.saturating_add(path.most.map_or(u64::MAX, Rate::as_bps)));
-                    // `single` uses only one path. Rounding may cost each path up to 2 bit/s.
+                    // The scheduler `single` uses only one path, so it need not fill the other paths. With the other
+                    // schedulers, rounding may cost each path up to 2 bit/s.
                     let fills = entry.name == "single" || sum + 2 * paths.len() as u64 >= room.min(*total);
                     prop_assert!(fills, "{}: {} of {} where {} have room", entry.name, sum, total, room);
                 }

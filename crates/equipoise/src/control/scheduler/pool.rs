@@ -26,7 +26,8 @@ impl PeriodDelay {
 /// combined mean is that of all packets: `x = Σ w_i x_i`. A change dA of the total changes the rate of path i by
 /// `w_i dA`, and its mean delay by `b σ_i² w_i dA`, where b is the coefficient of response (Asvarujanon 2014, Eq. 1).
 /// Therefore x changes by `b (Σ w_i² σ_i²) dA`, and the combined variance is `Σ w_i² σ_i²`. The variance over all
-/// packets would include the differences between the paths' delays, which no change of the total can alter.
+/// packets is not used, because it includes the differences between the paths' delays. A change of the total rate does
+/// not alter these differences.
 ///
 /// Returns `None` if no path that carries traffic has statistics.
 pub fn pooled(paths: &[PathView]) -> Option<DelaySummary> {

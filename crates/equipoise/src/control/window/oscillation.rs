@@ -26,7 +26,7 @@ use crate::units::{Instant, Rate, SenderClock};
 /// | `dB` | increment of Brownian motion | √s |
 ///
 /// Our interpretation of the source:
-/// - The variance of dB is dt, as in an Euler-Maruyama step of Eq. 17. The paper's Eq. 18 is different: at each
+/// - The variance of dB is dt, as in an Euler-Maruyama step of Eq. 17. Eq. 18 itself is different: at each
 ///   acknowledgement, a random number of variance one is added to B, and m w B is added to the window. So the variance
 ///   of B grows without bound.
 /// - Nothing is added in slow start, because Eq. 18 replaces only Eq. 10, the law of Symbiosis. After slow start, any
@@ -45,16 +45,16 @@ pub struct Oscillating<L> {
 /// Maximum of the time step dt, in s. The value is our choice: the minimum retransmission timeout (RFC 6298, Sec. 2.4),
 /// because acknowledgements further apart than this timeout do not serve as a clock.
 const LONGEST_STEP_S: f64 = 1.0;
-/// Maximum change of the window per step, as a share of the window, because only small Euler steps are accurate. The
-/// value is our choice: a loss also halves the window.
+/// Maximum change of the window per step, as a share of the window. The limit is necessary because large Euler steps
+/// are inaccurate. The value is our choice: a loss changes the window by the same share.
 const LARGEST_STEP: f64 = 0.5;
 /// Number of the random stream, which is independent of other uses of the seed. The value is our choice: "osci" in
 /// ASCII.
 const STREAM: u64 = 0x6F73_6369;
 
 impl<L> Oscillating<L> {
-    /// Adds an oscillation of strength m to `law`, with random numbers from `seed`. If `strength` is zero, negative,
-    /// infinite or NaN, the law is unchanged.
+    /// Adds a random oscillation to `law`. The oscillation has the strength m = `strength`, and the random numbers come
+    /// from `seed`. If `strength` is zero, negative, infinite or NaN, there is no oscillation.
     pub fn new(law: L, strength: f64, seed: u64) -> Self {
         let strength = if strength.is_finite() { strength.max(0.0) } else { 0.0 };
         Self { law, strength, random: generator(seed, STREAM), last_ack: None }

@@ -170,8 +170,8 @@ const PLACES: u64 = 4;
 const PLACE_STEP: u32 = 0x9E37_79B9;
 /// Inverse weight of a new sample in the smoothed round-trip time (RFC 6298, Sec. 2).
 const ROUND_TRIP_GAIN: i64 = 8;
-/// A capacity that differs from the mean of the recent capacities by at most this share of itself is never an outlier.
-/// Our choice.
+/// A new capacity is never an outlier if it differs from the mean of the recent capacities by at most this share of the
+/// new capacity. Our choice.
 const CAPACITY_FAR: f64 = 0.05;
 
 impl InlineMeasurement {
@@ -252,8 +252,8 @@ impl InlineMeasurement {
     /// Records that segment `number` left. Numbers of new segments increase by one.
     pub fn on_sent(&mut self, now: Instant<SenderClock>, number: u64, retransmission: bool) {
         if retransmission || number != self.next_number {
-            // A retransmission between the segments of a stream spoils the stream, and an acknowledgement of a segment
-            // that was sent twice is ambiguous (Karn 1987).
+            // The segments of a stream must be new and have consecutive numbers. If a segment was sent twice, its
+            // acknowledgement is ambiguous (Karn 1987).
             self.forget_streams();
         }
         if retransmission {

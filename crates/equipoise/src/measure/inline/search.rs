@@ -49,9 +49,9 @@ impl Search {
     /// Returns the lowest and the highest rate of the next stream of segments, which covers one of [`SUB_RANGES`] equal
     /// parts of the search range.
     ///
-    /// The first search range is between the connection's own rate and the capacity. No stream is slower than the
-    /// connection, because the segments after a slower stream would have to wait. The exception is a connection that
-    /// uses more than [`MOST_LOW`] of the capacity.
+    /// The first search range is between the connection's own rate and the capacity. A stream that is slower than the
+    /// connection would delay the segments after the stream. So no stream is slower than the connection, unless the
+    /// connection uses more than [`MOST_LOW`] of the capacity.
     pub(super) fn sub_range(&self, capacity: f64, own_rate: f64) -> (f64, f64) {
         let (low, high) = self.range.unwrap_or((own_rate.min(capacity / 2.0), capacity));
         let low = low.max(own_rate).clamp(capacity * LEAST_RATE, capacity * MOST_LOW);
@@ -190,7 +190,7 @@ mod tests {
     fn streams_that_were_too_slow_say_nothing_new() {
         let mut search = Search::default();
         (0..10).for_each(|_| _ = measure(&mut search, 70.0));
-        // The application had so little to send that the streams were sent at only 20 bit/s.
+        // The application has little to send. Therefore the streams have only 20 bit/s, but 70 bit/s are available.
         assert!(!(0..SUB_RANGES).any(|_| search.push(20.0, 0.0, K)));
         assert!((found(&search) - 70.0).abs() <= 1.0);
     }

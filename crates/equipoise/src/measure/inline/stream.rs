@@ -17,7 +17,7 @@ pub(super) struct Stream {
 #[derive(Clone, Copy, Debug, Default)]
 struct Ack {
     at: Instant<SenderClock>,
-    /// Index in the stream of the last segment that the acknowledgement covers.
+    /// The last segment that the acknowledgement covers, as an index within the stream.
     index: usize,
     /// Number of segments that the acknowledgement newly covers.
     covered: u64,
@@ -43,10 +43,9 @@ pub(super) struct Gap {
 /// An [`Outcome`] needs at least this many acknowledgements of segments after the burst at the stream's start (our
 /// choice).
 const LEAST_ACKS: usize = 2;
-/// Only acknowledgements of segments after the burst count here. The delay at the end of a stream is the mean over the
-/// last 1/`END_SHARE` of these acknowledgements, at least over one of them (our choice). With a larger part, the
-/// delay is less precise under random cross traffic. With a smaller part, single packets of cross traffic change the
-/// delay.
+/// The delay at the end of a stream is the mean delay over the last 1/`END_SHARE` of the acknowledgements of segments
+/// after the burst, but over at least one acknowledgement (our choice). With a larger part, the delay is less precise
+/// under random cross traffic. With a smaller part, single packets of cross traffic change the delay.
 const END_SHARE: usize = 8;
 /// Two segments count as sent back to back if the interval of their acknowledgements is at least this many times their
 /// sending interval (our choice).

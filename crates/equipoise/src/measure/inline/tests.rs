@@ -45,8 +45,8 @@ fn a_stream_leaves_with_a_burst_at_its_head_and_spaced_behind_it() {
         .collect();
     let at_once = departures.iter().filter(|departure| **departure == at(30)).count();
     assert_eq!(at_once, 4, "{departures:?}");
-    // The link delivers one segment per millisecond. The mean rate of a stream is at most the rate of the link, so
-    // longer intervals follow the burst at the start of the stream.
+    // The link delivers one segment per millisecond, and the mean rate of a stream must not exceed the link's rate. So
+    // the sixteenth segment leaves at least 15 ms after the first one, although the first four leave at once.
     let stream = departures.get(15).copied().unwrap() - at(30);
     assert!(stream >= Span::from_millis(15), "{stream}");
     assert_eq!(departures.get(16), departures.get(19), "what is behind the stream leaves at once");

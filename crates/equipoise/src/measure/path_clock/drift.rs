@@ -13,8 +13,8 @@ pub struct Drift {
     pub uncertainty_ppm: f64,
 }
 
-/// Estimates the drift of the clocks from points, in one buffer of fixed size. Each window of successive reports gives
-/// one point: the time and the delay of its report with the minimum delay.
+/// Estimates the drift of the clocks from points. Each window of successive reports gives one point: the time and the
+/// delay of the window's report with the minimum delay. The slopes are stored in one buffer of fixed size.
 ///
 /// The estimate is the median of the slopes of all [comparable](Window::compares_with) pairs of points (Sen 1968). The
 /// confidence interval follows from the variance of `S`: the number of slopes above the true drift minus the number

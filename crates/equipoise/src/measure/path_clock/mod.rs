@@ -205,8 +205,8 @@ impl PathClock {
         if excess > Span::ZERO {
             self.suspect = Some(excess);
         } else if -excess >= Self::LEAST_EARLY_STEP && now - self.last >= -excess {
-            // At least the time of the step has passed since the last report, by the sender's clock. So the sender's
-            // own clock may have been set forward. In this case the times of the stored delays are now too early.
+            // By the sender's clock, the time since the last report is at least as long as the step. So the
+            // sender's clock may have been set forward. In this case the times of the stored delays are now too early.
             self.move_times(-excess);
         }
         Notice::ClockStepped { by: excess }

@@ -164,7 +164,8 @@ impl Windows {
         self.epoch = before;
     }
 
-    /// Applies a step of the sender's own clock by `by` to the times of all windows.
+    /// Adjusts all windows after a step of the sender's clock. Adds `by`, the size of the step, to the times of the
+    /// windows. The minimum delays change along a line with slope `slope`.
     pub(super) fn move_times(&mut self, by: Span, slope: Slope) {
         self.kept.iter_mut().for_each(|window| window.move_along(by, slope));
     }

@@ -54,9 +54,9 @@ fn a_change_is_answered_at_once_along_the_whole_curve() {
     let before = ap.rate.as_mbps_f64();
     let (rate, reason) = after(&mut ap, 9.07, 3.23);
     // b is 300/(s·Mbit/s), which is 2.4/(s·packet/s) for 1000 bytes. So the headroom h is
-    // sqrt(1 / (2·2.4·3.23e-6 s²)) = 253.97 packets/s. An error of -0.87 ms changes h to h / (1 - 0.4419) = 455.1
-    // packets/s. The rate falls by the change of h, 201.1 packets/s, which is 1.609 Mbit/s. The tangent (Waki 2013,
-    // Eq. 15) would lower the rate by only 0.898 Mbit/s.
+    // sqrt(1 / (2·2.4·3.23e-6 s²)) = 253.97 packets/s. The error of the delay is e = -0.87 ms. It changes h to
+    // h / (1 + 2 h e) = h / (1 - 0.4419) = 455.1 packets/s. The rate falls by the change of h, 201.1 packets/s, which
+    // is 1.609 Mbit/s. The tangent (Waki 2013, Eq. 15) would lower the rate by only 0.898 Mbit/s.
     let expected = 1.609f64.min(before / 2.0);
     assert!((before - rate - expected).abs() < 2e-3, "{before} to {rate}");
     assert!(matches!(reason, Some(Reason::Change | Reason::StepGuard)), "{reason:?}");
@@ -122,7 +122,7 @@ fn without_statistics_an_empty_path_is_tried_and_a_full_one_is_left() {
 }
 
 /// After an overload, the controller raises the rate in small steps near the rate at which the path was full. If the
-/// test fails, the controller forgets this rate, and doubles its rate beyond this rate again.
+/// test fails, the controller forgets at which rate the path was full, and doubles its rate to above that value.
 #[test]
 fn what_was_too_much_is_not_tried_again_in_strides() {
     let mut ap = controller(4.0);

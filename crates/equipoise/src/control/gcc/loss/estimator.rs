@@ -40,9 +40,10 @@ pub(in crate::control::gcc) enum LossState {
     Increasing,
 }
 
-/// A hold after a decrease: until the time `until`, the rate must not rise above `bps`. `bps` is the value that the
-/// rate fell to, or a later delivery rate if the delivery rate is higher. Each hold lasts twice as long as the previous
-/// one, up to [`LONGEST_HOLD`]. Once the delay limits the rate, the next hold lasts [`FIRST_HOLD`] again.
+/// A hold after a decrease: until the time `until`, the rate must not rise above `bps`. At first, `bps` is the rate
+/// after the decrease. If a later delivery rate is above `bps`, `bps` becomes this delivery rate. Each hold lasts twice
+/// as long as the previous hold, up to [`LONGEST_HOLD`]. Once the delay limits the rate, the next hold lasts
+/// [`FIRST_HOLD`] again.
 #[derive(Clone, Copy, Debug)]
 struct Hold {
     until: Option<Instant<SenderClock>>,

@@ -1,9 +1,9 @@
 //! Computes the rate that losses allow (`loss_based_bwe_v2` of libwebrtc). The algorithm separates the path's inherent
 //! loss from the loss that the flow's own rate causes.
 //!
-//! Losses that do not depend on the rate are no reason to lower the rate, but losses caused by a rate above the
-//! capacity are. Therefore a path is modelled by an inherent loss `q` and a bandwidth `B`. The estimator searches near
-//! the last `q` and `B` for the values with which the observed losses are most likely:
+//! Losses that do not depend on the rate are no reason to lower the rate. Losses caused by a rate above the capacity
+//! are a reason to lower the rate. Therefore a path is modelled by an inherent loss `q` and a bandwidth `B`. The
+//! estimator searches near the last `q` and `B` for the values with which the observed losses are most likely:
 //!
 //! ```text
 //! p(r)   = q + (1 - q) max(0, 1 - B/r)                          loss of what was sent at rate r
@@ -34,8 +34,8 @@
 //!
 //! Special cases: with fewer than three observations, only the delay limits the rate. A packet that is first reported
 //! lost and then arrives within the same observation counts as arrived. If more than [`MOST_LOST`] packets of one
-//! observation are lost, this applies only to the last [`MOST_LOST`] of them. While departure times do not advance, no
-//! observation is completed.
+//! observation are reported lost, only the last [`MOST_LOST`] of these packets can still count as arrived. While
+//! departure times do not advance, no observation is completed.
 
 mod estimator;
 mod observation;

@@ -171,7 +171,7 @@ proptest! {
         }
     }
 
-    /// The order of the paths has no effect.
+    /// The order of the paths does not change the paths' rates.
     #[test]
     fn a_permutation_of_the_paths_permutes_the_rates(terms in paths(6), total in 0.0f64..20.0) {
         let forward = rates(&terms, total);

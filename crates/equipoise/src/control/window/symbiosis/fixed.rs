@@ -33,7 +33,7 @@
 //!    result is then halved once for each ln 2. The error is at most 2^-28. ε M / K is up to 2^-19 too large: after a
 //!    minute without an acknowledgement a growing window is wrong by one part in 10^4.
 //! 5. Normally distributed numbers are approximated by sums of twelve uniform numbers. A sum is never more than six
-//!    standard deviations from the mean. In the float form, two in 10^9 numbers are.
+//!    standard deviations from the mean. In the float form, two of 10^9 numbers are farther from the mean.
 //! 6. The smallest capacity is 2^-10 segments/s; a lower capacity counts as zero. γ is at most 1 - 2^-20, and w* and w
 //!    are at least 2^-20 segments.
 //! 7. A kernel sends whole segments: the window in use is w, rounded down to a whole number of at least two.
@@ -52,8 +52,9 @@ pub const LONGEST_ROUND_TRIP_US: u64 = 1 << 24;
 pub const PARAMETER_ONE: u64 = 1 << 20;
 /// Largest value of the parameters ε and l, as a fixed-point number with 20 fractional bits (Q20).
 pub const LARGEST_PARAMETER: u64 = 100 << 20;
-/// Minimum duration of a step of the window, in µs. Shorter steps are combined into one. Our choice: in this time, a
-/// window of two segments grows by many units of 2^-20 segments, and a round trip takes much longer.
+/// Minimum duration of a step of the window, in µs. Shorter steps are combined into one step. The value is our choice.
+/// In this time, a window of two segments grows by many units of 2^-20 segments. A round trip takes much longer than
+/// this time.
 pub const LEAST_STEP_US: u64 = 500;
 
 /// The number one, as a fixed-point number with 30 fractional bits (Q30).

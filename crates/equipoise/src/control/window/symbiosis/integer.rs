@@ -11,10 +11,10 @@ use crate::units::{Instant, Rate, SenderClock, Size};
 /// [`Symbiosis`](super::Symbiosis) as the Linux kernel runs it: with the integers of [`fixed`](super::fixed) and whole
 /// segments.
 ///
-/// Source and interpretation are those of `Symbiosis` and of [`Oscillating`](crate::control::window::Oscillating),
-/// which is built in here. [`fixed`](super::fixed) lists how the integer form differs from `Symbiosis`. Before the
-/// first measurement, the window is that of [`Reno`], as in `Symbiosis`. In this type, Reno's window can have a
-/// fraction of a segment. In a kernel, Reno's window is a whole number of segments.
+/// This type contains the oscillation of [`Oscillating`](crate::control::window::Oscillating). Source and
+/// interpretation are those of `Symbiosis` and of `Oscillating`. [`fixed`](super::fixed) lists how the integer form
+/// differs from `Symbiosis`. Before the first measurement, the window is that of [`Reno`], as in `Symbiosis`. In this
+/// type, Reno's window can have a fraction of a segment. In a kernel, Reno's window is a whole number of segments.
 #[derive(Clone, Debug)]
 pub struct FixedSymbiosis {
     law: FixedLaw,
@@ -64,7 +64,7 @@ impl FixedSymbiosis {
 
     /// Converts a rate to segments/s, as a Q10 fixed-point number.
     fn segments(&self, rate: Rate) -> u64 {
-        // A rate that does not fit in 64 bits with 10 fractional bits (Q10) is above the maximum anyway.
+        // `min` prevents an overflow of the Q10 number. The law limits the result to `LARGEST_RATE` afterwards.
         rate.as_bps().min(u64::MAX / RATE_ONE) * RATE_ONE / self.packet.as_bits().max(1)
     }
 

@@ -72,9 +72,9 @@ impl Law {
 
     /// Returns w*, the equilibrium window of the law: `{γ A + (1 - γ) K} τ` (Kodama 2009, Sec. 3.1).
     ///
-    /// A is clamped to the range 0 to K. Capacity and round-trip time must be finite and above zero. γ must be at least
-    /// 0 and below 1: with γ = 1 and A = 0, the window would converge to zero. Otherwise, returns `None`. Also returns
-    /// `None` if A is NaN, or if the window overflows or is rounded to zero.
+    /// A is clamped to the range 0 to K. Returns `None` if the capacity or the round-trip time is not finite or not
+    /// above zero, if γ is below 0 or not below 1, if A is NaN, or if the window overflows or is rounded to zero. With
+    /// γ = 1 and A = 0, the window would converge to zero.
     pub fn converged(&self, path: &Path) -> Option<f64> {
         let Path { capacity, available, min_round_trip_s } = *path;
         let positive = capacity > 0.0 && min_round_trip_s > 0.0 && (0.0..1.0).contains(&self.gamma);

@@ -30,9 +30,9 @@ use crate::units::{Instant, SenderClock, Size};
 ///   interval does not cause a jump.
 /// - While the sender is limited by the application or the receiver, Eq. 10 may lower the window but not raise it.
 ///   CUBIC has the same rule (RFC 9438, Sec. 5.8).
-/// - "Half the window" is half of the data in flight, at least two segments (RFC 5681, Eq. 4). Eq. 10 continues from
-///   there.
-/// - A capacity of zero is ignored. Without a round-trip time Reno continues.
+/// - After a loss, the window is half of the data in flight, but at least two segments (RFC 5681, Eq. 4). Eq. 10
+///   continues from this window.
+/// - A capacity of zero is ignored. While no round-trip time is known, Reno continues to control the window.
 /// - While the law controls the window, the slow start threshold is never above the window.
 /// - Noise statistics are discarded together with the measurements.
 #[derive(Clone, Debug)]

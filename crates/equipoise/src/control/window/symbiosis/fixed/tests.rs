@@ -11,7 +11,7 @@ fn segments(window: u64) -> f64 {
     window as f64 / WINDOW_ONE as f64
 }
 
-/// Returns the float form with the same numbers, so that only the arithmetic differs.
+/// Converts a law and a path to their float forms. The numbers stay the same, so that only the arithmetic differs.
 fn float(law: FixedLaw, path: FixedPath) -> (Law, Path) {
     let one = PARAMETER_ONE as f64;
     let law = Law { gamma: law.gamma as f64 / one, epsilon_per_s: law.epsilon_per_s as f64 / one };
