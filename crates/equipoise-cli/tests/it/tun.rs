@@ -114,8 +114,8 @@ fn names_that_no_device_can_have_are_refused() {
     }
 }
 
-/// If this test fails, a user who lacks the capability CAP_NET_ADMIN, or whose kernel lacks the TUN driver, is not told
-/// so and sees only an error number.
+/// If this test fails, a user who lacks the capability `CAP_NET_ADMIN`, or whose kernel lacks the TUN driver, is not
+/// told so and sees only an error number.
 #[test]
 fn without_the_right_or_the_driver_it_says_what_would_help() {
     if !is_there() {
