@@ -8,8 +8,8 @@ use equipoise_session::DropReason;
 /// Merges the ADUs of both transports into the order of their numbers.
 ///
 /// Each transport delivers ADUs in the order of their numbers. TCP delivers all of its ADUs. RTP delivers only those
-/// that arrived. If an ADU from TCP and an ADU from RTP wait, neither transport will deliver an ADU with a number below
-/// the lower one of the two. Therefore the ADU with the lower number is next, and all missing ADUs before it are lost.
+/// that arrived. If an ADU from TCP and an ADU from RTP wait, neither transport will deliver an ADU whose number is
+/// below both numbers. Therefore the ADU with the lower number is next, and all missing ADUs before this ADU are lost.
 /// If ADUs of only one transport wait, the other transport may still deliver earlier ADUs. In this case, an ADU from
 /// RTP waits until TCP has delivered all ADUs that precede the running period in which the RTP ADU was sent. An ADU
 /// from TCP waits for earlier RTP ADUs for a limited time.

@@ -18,7 +18,8 @@ const MOST_KEPT: usize = 1 << 20;
 #[derive(Debug, Default)]
 pub(crate) struct Hub {
     start: Option<Arc<str>>,
-    /// For each open series: the line of its opening, and the line of the last event of its circuit breaker.
+    /// For each open series: its `Open` event, and the last event of its circuit breaker, if any. Each event is a line
+    /// of JSON.
     open: BTreeMap<u64, (Arc<str>, Option<Arc<str>>)>,
     /// For each of the last [`DRAWN`] series (sessions, flows or path directions) that ended: its `Open` event and its
     /// `End` event, each as a line of JSON.

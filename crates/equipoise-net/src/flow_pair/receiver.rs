@@ -32,8 +32,8 @@ pub struct PairReceiver {
 }
 
 impl PairReceiver {
-    /// Maximum number of ADUs in the queue from which [`recv`](Self::recv) takes them. Our choice, as is the value of
-    /// [`MOST`](Self::MOST).
+    /// Maximum number of ADUs in the queue of [`recv`](Self::recv). This limit and the limit [`MOST`](Self::MOST) are
+    /// our choice.
     pub const MOST_ADUS: usize = 4096;
     /// While the queue of [`recv`](Self::recv) contains this number of bytes or more, no ADU is added. Further ADUs
     /// wait outside of the queue, up to [`equipoise_pair::ReceiverConfig::MOST`] bytes. Beyond this limit, TCP has to

@@ -36,8 +36,8 @@ impl<'a> LiveLab<'a> {
         Self { options: *options, stop, total, done: Cell::new(0), progress, window_control: &|_| None }
     }
 
-    /// Sets the function `window_control`. The function gets the name of a congestion control. The function returns the
-    /// means to set the window of a flow pair's TCP, or `None` if the window cannot be set.
+    /// Sets `window_control`. This function gets the name of a congestion control, and returns the means to set the window
+    /// of a flow pair's TCP connection. It returns `None` if the window cannot be set.
     pub(crate) const fn with_windows(self, window_control: &'a dyn Fn(&str) -> Option<WindowControl>) -> Self {
         Self { window_control, ..self }
     }

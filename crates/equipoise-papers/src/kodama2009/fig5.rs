@@ -21,7 +21,7 @@ const AT_30: (f64, f64) = (40.0, 80.0);
 const AT_50: (f64, f64) = (80.0, 120.0);
 /// 90 % of the goodput at a rate of 50 Mbit/s, in Mbit/s.
 const NEARLY_50: f64 = 0.9 * 50.0 * DATA_SHARE;
-/// Share of the data in the packets of the simulator's TCP.
+/// Payload of a packet of the simulator's TCP, as a share of the packet size.
 pub(super) const DATA_SHARE: f64 = PAYLOAD as f64 / PACKET as f64;
 /// Mean available bandwidth in Mbit/s: 70, 30 and 50 Mbit/s are available for 40 s each.
 pub(super) const AVAILABLE_MBPS: f64 = 50.0;

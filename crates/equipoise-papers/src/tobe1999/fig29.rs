@@ -115,8 +115,8 @@ pub(super) fn planned(options: &Options) -> u32 {
 /// The values that the claims use, computed from one run.
 struct Outcome {
     deviations: Option<Deviations>,
-    /// Difference between the media flow's rate and TCP's mean rate after the start of flow 4, divided by TCP's mean
-    /// rate.
+    /// Absolute difference between the media flow's rate and TCP's mean rate, divided by TCP's mean rate. Both rates
+    /// are means over the time from 30 s after the start of flow 4 to the end of the run.
     unfriendly: f64,
     /// The media flow's rate divided by TCP's mean rate, in the last 100 s before the start of flow 4.
     share: f64,

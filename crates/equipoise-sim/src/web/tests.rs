@@ -80,8 +80,8 @@ fn a_fetch_takes_the_time_of_its_packets_to_the_nanosecond_and_each_begins_anew(
     // The IP packets have 52, 52 and 1250 bytes.
     let expected = Span::from_millis(30) + Span::from_micros(416 + 416 + 10_000);
     assert!(fetched.iter().all(|fetch| fetch.completed - fetch.opened == expected), "{fetched:?}");
-    // Fetches of 40 kB: each connection must start without knowledge of the path from earlier connections, so all take
-    // the same time.
+    // Each fetch has 40 kB. A connection must start without knowledge of the path from earlier connections. So all
+    // fetches must take the same time.
     let size = Size::from_bytes(40_000);
     let (mut many, flow) = world(WebConfig { smallest: size, largest: size, ..config }, wide(), 1);
     run(&mut many, 500);

@@ -199,9 +199,9 @@ impl Ap {
         // If the delay rose or fell steadily from the last mean to this mean, this ramp adds a variance that is not
         // noise of the queue.
         let ramp_s2 = (mean_s - path.last_s) * (mean_s - path.last_s) / 12.0;
-        // The variance of the ramp is subtracted. But if the delay jumped between the two intervals, there was no ramp,
-        // and the difference would be too small. Therefore the result is not reduced below the variance in the path
-        // model.
+        // The variance of the ramp is subtracted from the variance of the delay. If the delay jumped between the two
+        // intervals, there was no ramp, and the subtraction would give too small a variance. Therefore the subtraction
+        // does not lower the variance below the variance in the path model.
         let variance_s2 = (delay.variance_s2 - ramp_s2).max(delay.variance_s2.min(path.variance_s2));
         let surprise = mean_s - path.mean_s;
         if surprise.abs() > SURPRISING * libm::sqrt(path.surprise_s2) {

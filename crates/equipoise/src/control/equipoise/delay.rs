@@ -132,9 +132,10 @@ const CLEARED: f64 = 0.3;
 const LEAST_DIP_S: f64 = 0.2;
 /// A smoothed share of ECN-marked packets above this lowers the target of the queueing delay.
 const MARKED: f64 = 0.5;
-/// The bottleneck has become slower if its rate of service during an overshoot is below `SLOWER` times the base rate at
-/// the time when the queue was last short. [`DelayMode::take_slower`] reports the slower rate only `SLOWER_SETTLES_S`
-/// seconds after its detection. Then the queue that the slower rate caused has usually drained.
+/// `calm_bps` is the base rate that the flow had when the queue was last short. The bottleneck has become slower if its
+/// rate of service during an overshoot is below `SLOWER` times `calm_bps`. [`DelayMode::take_slower`] reports the
+/// slower rate only `SLOWER_SETTLES_S` seconds after its detection. Then the queue that the slower rate caused has
+/// usually drained.
 const SLOWER_SETTLES_S: f64 = 3.0;
 const SLOWER: f64 = 0.75;
 

@@ -142,9 +142,9 @@ struct Held {
 /// choice). A stream is at most three quarters of the window, and this many segments become available in three quarters
 /// of a round trip.
 const HOLD_SHARE: (i64, i64) = (3, 4);
-/// If the segments of a stream are late by more than this in total, the stream ends early, because the rate of its
-/// forty segments would be wrong by a tenth or more. The unit is the planned interval between segments at the end of
-/// the stream. Our choice.
+/// If the segments of a stream are late by more than this in total, the stream ends early. The unit is the planned
+/// interval between segments at the end of the stream. The value is our choice: the rate of a stream of forty segments
+/// would be wrong by a tenth or more.
 const MOST_SLIPPED: i64 = 4;
 /// A stream that ended early still counts if at least this part of its segments was sent (our choice).
 const ENOUGH: (u64, u64) = (3, 4);
