@@ -57,7 +57,7 @@ impl Path {
         }
     }
 
-    /// A random number below `bound`, computed by SplitMix64 (Steele 2014) from the seed of the path.
+    /// A random number below `bound`, computed by `SplitMix64` (Steele 2014) from the seed of the path.
     fn draw(&mut self, bound: u64) -> u64 {
         self.draws = self.draws.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut drawn = self.draws;
