@@ -344,7 +344,7 @@ mod tests {
         assert_eq!(meter.by_least_delays(), None, "small packets of a minute ago may be from another route");
     }
 
-    /// If this test fails, hostile or broken timestamps make the time infinite, negative or not a number, for ever.
+    /// If this test fails, hostile or broken timestamps make the time infinite, negative or not a number, forever.
     #[test]
     fn odd_samples_give_no_odd_times() {
         let (mut meter, mut link) = (PacketTime::new(), Bottleneck::new(0.4e6, 0.19e6, 0.0));
