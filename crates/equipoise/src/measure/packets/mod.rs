@@ -4,8 +4,8 @@
 //! ([`IdleDelay`]), the queueing delay that flows of all rates measure alike ([`PairedDelay`]), the service rate of a
 //! busy bottleneck ([`Recent::service`]), the bottleneck's capacity ([`Capacity`]), the time that the bottleneck takes
 //! for a packet ([`PacketTime`]), the rate at which the path delivers packet trains ([`Trains`]), and the delay
-//! variation that is not queueing ([`Roughness`]). All are our own methods, based on the sources in their doc comments. The clocks of the sender and the receiver need not agree; they only have
-//! to run steadily.
+//! variation that is not queueing ([`Roughness`]). All are our own methods, based on the sources in their doc comments.
+//! The clocks of the sender and the receiver need not agree; they only have to run steadily.
 
 mod base;
 mod capacity;
