@@ -418,7 +418,8 @@ impl Path {
         self.is_slow().then(|| SizeClass::Large.usual_bits() / self.packet_s)
     }
 
-    /// Adjusts the measurements after the path became longer by `by_s`, in s.
+    /// Adjusts the measurements after the path became longer by `by_s`, in s. The packet time compares delays with each
+    /// other, and all of them are longer by `by_s`, so it is not adjusted.
     pub(super) fn shift(&mut self, by_s: f64) {
         self.base.shift(by_s);
         self.idle.shift(by_s);
