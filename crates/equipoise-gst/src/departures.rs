@@ -129,8 +129,9 @@ impl Departures {
         PacketStatus { sequence: number as u16, arrival }
     }
 
-    /// Returns this element's number of the newest packet with the sequence number in `status`. Older packets may have
-    /// the same sequence number, because sequence numbers wrap.
+    /// Returns the number that this element gave the packet in `status`. `distance` is the difference between the
+    /// sequence number in `status` and this number. Several packets may have the same sequence number, because sequence
+    /// numbers wrap. In this case, the newest of them counts.
     fn number(&self, status: &Status, distance: u16) -> Option<u64> {
         let newest = self.next.checked_sub(1)?;
         newest.checked_sub(u64::from((newest as u16).wrapping_sub(status.sequence.wrapping_sub(distance))))

@@ -231,8 +231,9 @@ pub struct FlowResult {
     /// The results of each control interval, up to the last interval in which a packet was sent. An interval that the
     /// end of the run cut short is omitted.
     pub intervals: Vec<IntervalResult>,
-    /// Complementary distribution of the one-way delay after the warm-up: the delay that a share of the packets reached
-    /// or exceeded, for shares from 1 down to 0.001. With n packets, if n is below 1000, the last share is 1/n.
+    /// Complementary distribution of the one-way delay after the warm-up. Each entry has a share of the packets and the
+    /// delay that this share reached or exceeded. The shares fall from 1 to 0.001. If there are fewer than 1000
+    /// packets, the last share is one packet.
     #[serde(default)]
     pub distribution: Vec<DelayShare>,
     /// Queueing delays of the flow's packets that arrived after the warm-up; omitted if none arrived.

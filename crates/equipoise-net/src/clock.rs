@@ -89,8 +89,9 @@ impl Clock {
 
     /// Number of steps of the wall clock, each longer than 1 ms, that were detected since this clock was created.
     ///
-    /// Only [`from_realtime`](Self::from_realtime) detects steps. This function is called for received datagrams, so a
-    /// step is not counted before the next datagram is read. Steps do not change the times of this clock.
+    /// Only [`from_realtime`](Self::from_realtime) detects steps, when it converts the timestamp of a datagram that was
+    /// received. So a step is not counted before the next datagram is read. Steps do not change the times of this
+    /// clock.
     pub fn wall_clock_steps(&self) -> u64 {
         self.shared.steps.load(Ordering::Relaxed)
     }

@@ -97,9 +97,8 @@ impl SendConfig {
         Rate::from_bps((rate.as_bps_f64() * share) as u64)
     }
 
-    /// Number of bytes by which an IP packet is longer than the IPv4 header, the UDP header and the RTP packet
-    /// together: the bytes that encryption adds, and 20 bytes if the peer has an IPv6 address, because an IPv6 header
-    /// is longer.
+    /// Number of bytes of an IP packet in addition to an IPv4 header, the UDP header and the RTP packet. These are the
+    /// bytes that encryption adds. If the peer has an IPv6 address, 20 bytes are added for the longer IP header.
     pub fn overhead(&self) -> Size {
         Self::overhead_to(self.peer, self.key.is_some())
     }

@@ -264,8 +264,8 @@ impl Socket {
         let found =
             match recvmmsg(self.inner.as_raw_fd(), &mut headers, slices.iter_mut(), MsgFlags::MSG_DONTWAIT, None) {
                 Ok(found) => Some(found),
-                // Without a batch: nothing waits, a signal interrupted the call, or an ICMP error was reported. After a
-                // signal or an ICMP error, the waiting datagrams are read with the next batch.
+                // There is no batch if no datagram waits, if a signal interrupted the call, or if an ICMP error was
+                // reported. After a signal or an ICMP error, the waiting datagrams are read with the next batch.
                 Err(errno) if matches!(errno, Errno::EAGAIN | Errno::EINTR) || is_word_from_the_path(errno) => None,
                 Err(errno) => return Err(failed(errno)),
             };

@@ -26,7 +26,7 @@ pub(crate) struct Worker<T> {
 impl<T: Send + 'static> Worker<T> {
     /// Starts a thread that runs `body`. `body` must return soon after its stop flag is set.
     ///
-    /// The kernel is told not to delay the thread's timers in order to combine them with other timers.
+    /// The thread sets its timer slack to the minimum, so that the kernel does not delay its timers.
     pub(crate) fn spawn(name: &str, body: impl FnOnce(&AtomicBool) -> T + Send + 'static) -> Result<Self, NetError> {
         let stop = Arc::new(AtomicBool::new(false));
         let flag = stop.clone();

@@ -285,11 +285,10 @@ impl Sender {
         self.handle(now, Input::Tcp(self.tcp));
     }
 
-    /// Returns a limit of unsent bytes; `None` if the caller need not watch TCP. When TCP has fewer unsent bytes than
-    /// half of this limit, the caller must call [`handle`](Self::handle) with [`Input::Tcp`], even before the time of
-    /// [`wake`](Self::wake). If `TCP_NOTSENT_LOWAT` of a socket is this limit, Linux reports the socket as writable
-    /// when TCP has fewer unsent bytes than half of the limit. TCP may still have data to send then, unless the limit
-    /// is 1.
+    /// Returns the value for the socket option `TCP_NOTSENT_LOWAT`; `None` if the caller need not watch TCP. Linux
+    /// reports the socket as writable when TCP has fewer unsent bytes than half of this value. The caller must then
+    /// call [`handle`](Self::handle) with [`Input::Tcp`], even before the time of [`wake`](Self::wake). With the value
+    /// 1, this is when TCP has no unsent bytes.
     pub fn tcp_awaited(&self) -> Option<u64> {
         match self.stage {
             Stage::Tcp | Stage::TcpDrains if !self.is_written() => Some(self.unsent_limit()),

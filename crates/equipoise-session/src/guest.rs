@@ -197,8 +197,8 @@ impl Guest {
         is_limited
     }
 
-    /// Returns the time at which [`on_timer`](Self::on_timer) must be called; `None` if it need not be called. Any other
-    /// call of this object may change this time.
+    /// Returns the time at which [`on_timer`](Self::on_timer) must be called; `None` if it need not be called. Any
+    /// other call of this object may change this time.
     pub fn next_timer(&self) -> Option<Instant<SenderClock>> {
         [self.governor.next_timer(), self.silence_at()].into_iter().flatten().min()
     }
@@ -244,9 +244,9 @@ struct Tally {
     proof: Proof,
 }
 
-/// Minimum number of packets and minimum time for a proof of the delivery rate. Our choice: while many packets are
-/// lost, each proof reduces the allowed rate to the delivery rate. If the application then sends less than is allowed,
-/// the next proof reduces the rate further. If every feedback report were a proof, the rate would soon be almost zero.
+/// A proof of the delivery rate covers at least `PACKETS` packets and the time `TIME`. Our choice: while many packets
+/// are lost, each proof reduces the allowed rate to the delivery rate. If every feedback report were a proof, the rate
+/// would soon be almost zero.
 const PACKETS: u64 = 5;
 const TIME: Span = Span::from_millis(200);
 

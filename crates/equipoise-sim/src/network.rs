@@ -25,8 +25,8 @@ pub struct LinkId(pub(crate) usize);
 
 /// The network: links, the packets in flight between them, and the streams that send packets into links.
 ///
-/// A packet's arrival at a link is not an event of the simulator. The network [advances](Self::advance) to a time when
-/// all packets that sessions send before this time are known. Then the links are computed in order, each link after its
+/// A packet's arrival at a link is not an event of the simulator. Once all packets that sessions send before a time are
+/// known, the network [advances](Self::advance) to this time. Then the links are computed in order, each link after its
 /// feeders. The feeders of a link are the sessions, streams and links that send packets into the link. A link processes
 /// all packets that arrive before the earliest time at which a feeder may still send another packet. These packets are
 /// merged by time into one batch, so that each step handles many packets.
@@ -65,8 +65,8 @@ struct Link {
     /// All arrivals before this time were processed; not used in networks with cycles of links.
     known: Time,
     /// Whether the link is in a cycle of links or behind a cycle, and carries packets of streams, but no packets of
-    /// sessions. The packets of sessions do not limit how far such a link can be computed. Therefore the simulation
-    /// computes it only up to the time before which all packets of sessions are known.
+    /// sessions. Nothing limits how far ahead such a link can be computed. Therefore the simulation sets a limit: the
+    /// link is computed only up to the time before which all packets of sessions are known.
     is_adrift: bool,
     /// Whether the link counts the bytes of each route separately.
     counts_own: bool,
@@ -181,9 +181,9 @@ impl Network {
         self.known
     }
 
-    /// Returns the time up to which all packets that sessions send must be known, so that the network can process its
-    /// next packet. Before the network processes this packet, no packet arrives at a session. `None` if the network has
-    /// no packets.
+    /// Returns the time up to which the network must know all packets that sessions send, before it can process its
+    /// next packet. Until it processes this packet, no packet arrives at a session. `None` if the network has no
+    /// packets.
     pub(crate) fn next_known(&self) -> Option<Time> {
         (0..self.links.len()).filter_map(|link| self.next_known_at(link)).min()
     }

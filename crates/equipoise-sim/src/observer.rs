@@ -78,9 +78,9 @@ pub trait Observer {
         self.on_event(now, flow, side, event);
     }
 
-    /// Called when a packet has arrived at one endpoint of a flow: media, data or feedback. If the network duplicates a
-    /// packet of a session, each copy is reported. If it duplicates a packet of a stream, only the first copy is
-    /// reported. This call precedes the events that the endpoint reports for the packet.
+    /// Called when a packet with media, data or feedback has arrived at one endpoint of a flow. If the network
+    /// duplicates a packet of a session, each copy is reported. If the network duplicates a packet of a stream, only
+    /// the first copy is reported. This call precedes the events that the endpoint reports for the packet.
     fn on_arrival(&mut self, _now: Time, _flow: FlowId, _side: Side, _arrival: Arrival) {}
 
     /// Called when a datagram was sent or received at one endpoint of a flow. This call precedes the events that the

@@ -341,8 +341,8 @@ fn a_request_for_a_key_frame_is_counted_and_passed_on() {
     assert_eq!(call.monitor.status().key_frame_requests, 1);
 }
 
-/// Each packet has 900 to 1000 bytes of payload and at least 50 bytes of headers, and there are no retransmissions. If
-/// the test fails, the media rate includes headers.
+/// Each packet has 900 to 1000 bytes of payload and at least 50 bytes of headers. Only the headers lower the media
+/// rate, because there are no retransmissions. If the test fails, the media rate includes headers.
 #[test]
 fn headers_are_taken_off_the_rate_of_media() {
     let mut call = Call::new(Format::TransportWide, "cbr", &[("rate", "1 Mbit/s")], 100_000_000);

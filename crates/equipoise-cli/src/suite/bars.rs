@@ -37,8 +37,8 @@ pub(super) fn run(options: &Bars) -> Result<Outcome, CliError> {
     Ok(Outcome::Complete)
 }
 
-/// Returns a table for each variant of the network, then the variants that were not run, the number of bars that are
-/// met, and the bars that are not met.
+/// Returns a table for each variant of the network. Below the tables are the variants that were not run, the number of
+/// bars (pass criteria) that are met, and the bars that are not met.
 fn table(result: &SuiteResult) -> String {
     let controllers = result.controllers();
     let heads = ["quantity", "bar"].into_iter().chain(controllers.iter().copied()).chain(["verdict"]);

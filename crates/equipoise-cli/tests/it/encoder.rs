@@ -68,8 +68,8 @@ fn what_a_decoder_asks_for_comes_to_the_encoder_and_a_flood_does_not() {
     let mut sender = equipoise();
     sender.args(["send", "127.0.0.1", "-p", port, "--insecure", "-b", "2M", "-J", &sent]);
     let mut sender = Running::start(sender.args(["--rtp", &relay.to_string(), "--rate-socket", &rates]));
-    // The session opens when the first packet arrives. The decoder learns the address from which the RTP packets are
-    // sent.
+    // The session opens when the encoder's first packet arrives. The decoder sends its requests to the address from
+    // which it receives RTP packets.
     let mut numbers = 0..;
     let mut send = || {
         let packet = packet(SSRC, numbers.next().expect("one more"), 100);

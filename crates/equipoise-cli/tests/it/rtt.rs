@@ -197,8 +197,8 @@ fn the_kernels_own_transfer_gives_its_queue_and_what_tshark_finds() {
     let all =
         found["connections"].as_array().expect("a list").iter().filter_map(|c| c["directions"].as_array()).flatten();
     let direction = all.max_by_key(|direction| direction["data_bytes"].as_u64()).expect("a transfer");
-    // The capture was made at the sender. The analysis finds the capture's end from the two round-trip times of the
-    // handshake, one to each end. The link has no delay, so these times may be too similar. Then the end is unknown.
+    // The capture was made at the sender. The analysis derives this from the round-trip times to the two hosts in the
+    // handshake. On a link without delay, these times may be too similar. Then the result is that the side is unknown.
     assert_ne!(direction["side"], "receiver");
     assert!(direction["from"].as_str().is_some_and(|from| from.starts_with("10.9.0.1:")), "{direction}");
     let bytes = direction["data_bytes"].as_u64().expect("a count");

@@ -218,9 +218,10 @@ static inline __attribute__((always_inline)) u64 oscillated(u64 window, u64 stre
 
 /*
  * Returns A, the available bandwidth, from a train of segments, in Q10 segments/s. `capacity` is K, in the same unit.
- * `bytes`, `sent_us` and `acked_us` are sums over the train's last acknowledgements. Each term is relative to the
- * train's first acknowledgement. Data is in bytes, and times are in us. The model is a fluid link that is never idle
- * and forwards at rate K. It receives the train and the cross traffic, whose rate is K - A. Therefore
+ * Each acknowledgement of the last segments of the train is compared with the first acknowledgement of the train.
+ * `bytes`, `sent_us` and `acked_us` are the sums of the differences in acknowledged bytes, in sending time and in time
+ * of the acknowledgement. Times are in us. The model is a fluid link that is never idle and forwards at rate K. It
+ * receives the train and the cross traffic, whose rate is K - A. Therefore
  * A = (segments - K (growth of the delay)) / (sending time). The result is at most K and at least K/100; it is 0 if the
  * sums are not usable.
  */

@@ -8,9 +8,9 @@
  * 2. Burst: a third of the train is sent without pacing. The bottleneck link forwards the burst one segment after the
  *    other, so the times of the burst's first and last acknowledgements show K. The median K of eight trains is used.
  * 3. Spaced: the other segments are sent with TCP's own pacing, at a rate slightly above the present value of A.
- * 4. Evaluate: from the first to the last acknowledgements, the delay grows by g seconds per second. Cross traffic and
- *    the train, which has rate R, together exceed K by K g. Therefore A = R - K g. If the delay did not grow, R was
- *    below A; two results of this kind in a row raise A.
+ * 4. Evaluate: from the first acknowledgement to the acknowledgements of the last sixth of the train, the delay grows
+ *    by g seconds per second. Cross traffic and the train, which has rate R, together exceed K by K g. Therefore
+ *    A = R - K g. If the delay did not grow, R was below A; two results of this kind in a row raise A.
  */
 #ifndef EQUIPOISE_TRAIN_H
 #define EQUIPOISE_TRAIN_H
@@ -43,8 +43,8 @@ enum {
 #define TAIL_PART 6
 /*
  * The time from the first to the last segment of a burst must be at most 1/16 of the time from the first to the last
- * acknowledgement of the burst. Otherwise the burst is not used, because much cross traffic can get between segments
- * that are sent slowly. Our choice.
+ * acknowledgement of the burst. Otherwise the burst does not measure the capacity, because much cross traffic can get
+ * between segments that are sent slowly. Our choice.
  */
 #define BURST_CLOSE 16
 /*

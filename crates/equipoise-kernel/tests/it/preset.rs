@@ -21,8 +21,8 @@ fn window(port: u16) -> u32 {
     window.unwrap_or_else(|| panic!("no window in {said:?}"))
 }
 
-/// After an idle time, the kernel may reduce a connection's window, but not below ten segments. If the test fails, flow
-/// pairs begin their probing periods with the kernel's window, not with the window of their control law.
+/// If the test fails, flow pairs begin their probing periods with the window that the kernel sets after an idle time,
+/// not with the window of their control law.
 #[test]
 fn a_connection_takes_the_window_that_was_set_when_it_sends_again_and_has_its_law_otherwise() {
     the_window_is_taken(&["reno"]);

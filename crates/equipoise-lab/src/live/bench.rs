@@ -105,8 +105,8 @@ fn ways<'a>(scenario: &'a Scenario, flow: &'a Flow) -> Vec<&'a [usize]> {
 impl Sockets {
     /// Returns one route for each path of the flow; for a flow pair, one route for each half.
     fn routes(&self, scenario: &Scenario, flow: &Flow) -> Vec<Route> {
-        // The sender of a route is always the near host. In a flow in the backward direction, the near host receives
-        // the data, so the addresses are swapped.
+        // `Route::sender` is always the near host. In a backward flow, the near host is the receiver of the data, so
+        // the two addresses are swapped.
         let is_forward = flow.direction == Direction::Forward;
         let hosts =
             |sender: SocketAddr, receiver: SocketAddr| if is_forward { [sender, receiver] } else { [receiver, sender] };

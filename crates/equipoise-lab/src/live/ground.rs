@@ -17,8 +17,8 @@ pub(super) struct Ground<'a> {
     pub(super) seed: u64,
     /// The network namespaces; `None` if the run uses the loopback interface.
     pub(super) bed: Option<&'a TestBed>,
-    /// Takes the name of a congestion control, and returns the means to set the congestion window of a flow pair's TCP
-    /// connection; `None` if the window cannot be set with this congestion control.
+    /// Takes the name of a congestion control. Returns the [`WindowControl`] of flow pairs whose TCP uses this
+    /// congestion control; `None` if the window cannot be set with this congestion control.
     pub(super) window_control: &'a dyn Fn(&str) -> Option<WindowControl>,
 }
 

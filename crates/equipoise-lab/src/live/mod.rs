@@ -103,10 +103,9 @@ pub struct Setup<'a> {
     pub seed: u64,
     /// Environment in which the run takes place.
     pub stage: Stage,
-    /// This function gets the name of the congestion control that the scenario sets for a flow pair. If the function
-    /// returns a [`WindowControl`], TCP uses the congestion control of the `WindowControl` instead. If the function
-    /// returns `None`, pacing limits TCP to one window per round trip during the first round trips of a probing period.
-    /// The results say which method was used.
+    /// Returns the [`WindowControl`] for a flow pair. The argument is the name of the congestion control that the
+    /// scenario sets for the flow pair. TCP uses the congestion control of the `WindowControl` instead. Without a
+    /// `WindowControl`, pacing limits TCP to one window per round trip at the start of each probing period.
     pub window_control: &'a dyn Fn(&str) -> Option<WindowControl>,
 }
 
@@ -221,9 +220,8 @@ impl Reckoned {
         Self { interval: scenario.sample_interval, connections: scenario.flows.iter().map(connection).collect() }
     }
 
-    /// Records what flow number `flow` received since its previous reading. The main thread gets a reading of the
-    /// kernel's counters near the end of each interval, and attributes the reading to the interval whose end is
-    /// nearest.
+    /// Records what flow number `flow` received since the previous reading of the kernel's counters. A reading is taken
+    /// near the end of each interval. It counts for the interval whose end is nearest.
     fn record(&mut self, at: Span, flow: usize, delivered: Size, recorder: &mut Recorder) {
         let Some(connection) = self.connections.get_mut(flow) else { return };
         let news = delivered - std::mem::replace(&mut connection.delivered, delivered);

@@ -77,8 +77,8 @@ fn convergence_s(windows: &[f64], centre: f64, settled_from: usize) -> Option<f6
 /// Returns how often a rate goes from at most `low` to at least four times `low`, or back, within 500 ms.
 fn oscillations(rates: &[f64], low: f64) -> u64 {
     let mut count = 0;
-    // The last bin whose rate is at most the low watermark or at least the high watermark, and whether the rate is at
-    // least the high watermark.
+    // The last bin whose rate is low (at most `low`) or high (at least `WATERMARK_INTERVAL` times `low`), and whether
+    // the rate is high.
     let mut last: Option<(usize, bool)> = None;
     for (place, rate) in rates.iter().enumerate() {
         let is_high = *rate >= WATERMARK_INTERVAL * low;

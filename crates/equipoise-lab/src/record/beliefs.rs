@@ -13,8 +13,7 @@ pub(super) struct BeliefRecord {
     samples: Vec<BeliefResult>,
 }
 
-/// Minimum time between two samples. If the reason for the rate or the mode of the control law has changed, a sample is
-/// taken immediately.
+/// Minimum time between two samples, unless the reason for the rate or the mode of the control law has changed.
 const EVERY: Span = Span::from_millis(100);
 
 impl BeliefRecord {

@@ -55,9 +55,8 @@ impl Delays {
         DelayResult { mean_s, variance_s2, p50_s, p95_s, p99_s, max_s }
     }
 
-    /// Returns the complementary distribution: for several shares of the packets, from 1 down to 0.001, the delay that
-    /// this share of the packets reached or exceeded. A share of less than one packet counts as one packet, so with
-    /// fewer than 1000 packets the last delay is the longest delay.
+    /// Returns delays in ascending order, each with the share of the packets that had this delay or a longer one. The
+    /// shares go from 1 down to 0.001 or, with fewer than 1000 packets, to the share of one packet.
     pub(super) fn distribution(&self) -> Vec<DelayShare> {
         let total = self.histogram.count();
         let rank = |step: u32| {

@@ -69,8 +69,8 @@ pub(super) struct FlowRecord {
     paths: Vec<PathRecord>,
 }
 
-/// An interval is returned as a row this time after its end, or one interval length after its end if that is shorter.
-/// In the meantime, the last packets of the interval can arrive.
+/// An interval is returned as a row when this time has passed since its end, so that the last packets of the interval
+/// can arrive. If an interval is shorter than this time, the length of the interval takes the place of this time.
 const SHOWN_AFTER: Span = Span::from_secs(1);
 /// An interval does not count as settled if it contains one of [`FlowRecord::steps`], or begins less than this many
 /// interval lengths after such a step.

@@ -83,8 +83,7 @@ fn on_grid(curve: &[(f64, f64)], least: f64, longest: f64) -> Vec<(f64, f64)> {
     (0..=GRID).map(at).collect()
 }
 
-/// Hides the points of lines that are below the axis. Points of bands are hidden if the upper edge at the point is
-/// below the axis.
+/// Hides points below the axis. A point of a band is hidden only if the upper edge of the band is below the axis there.
 fn above_the_axis(mut layers: Vec<Layer>) -> Vec<Layer> {
     let least = f64::from(LEAST_PERCENT);
     for layer in &mut layers {

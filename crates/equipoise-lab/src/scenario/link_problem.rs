@@ -63,8 +63,8 @@ pub enum LinkProblem {
         /// The interval of CoDel.
         interval: Span,
     },
-    /// The value is not a number without a unit. For the key `flows` of `fq_codel`, only a whole number that fits into
-    /// 32 bits is valid.
+    /// The value must be a number without a unit. For the key `flows` of `fq_codel`, it must be a whole number that
+    /// fits into 32 bits.
     #[error("must be a plain number above zero")]
     NotACount,
 }

@@ -21,8 +21,8 @@ pub struct PairFlow {
     pub report_interval: Span,
     /// Size of an IP packet that carries a full TCP segment.
     pub segment: Size,
-    /// The flow pair's TCP connection. It has no content and no end of its own, and keeps its congestion window while
-    /// idle.
+    /// The flow pair's TCP connection. The flow pair writes the data to this connection. The connection keeps its
+    /// congestion window while idle.
     pub tcp: TcpFlow,
 }
 

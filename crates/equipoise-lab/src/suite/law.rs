@@ -104,8 +104,8 @@ fn queue_changes(scenario: &Scenario, link: &Link, aqm: Aqm) -> Vec<Override> {
     changes
 }
 
-/// Returns the initial rate of a link. For a link with a traffic shaper or a trace, it is the mean rate over the run.
-/// `None` if the link has no rate limit.
+/// Returns the rate of a link at the start of a run. For a link with a traffic shaper or a trace, returns the mean rate
+/// over the run instead. `None` if the link has no rate limit.
 fn first_rate(capacity: &Capacity, scenario: &Scenario) -> Option<Rate> {
     match capacity {
         Capacity::Rate(rate) => Some(rate.initial()),

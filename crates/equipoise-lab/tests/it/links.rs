@@ -217,8 +217,8 @@ fn half_duplex_is_one_queue_and_media_go_in_either_direction() {
     );
     let half = both("half");
     assert_eq!(half.links.len(), 1);
-    // The flows of both directions together send 16 Mbit/s, but the link carries only 10 Mbit/s. In 20 s, these are
-    // 25 000 packets of 1000 bytes.
+    // The flows of both directions together send 16 Mbit/s, but the link carries only 10 Mbit/s. In 20 s, the link
+    // carries 25 000 packets of 1000 bytes.
     assert!((25_000..=25_050).contains(&half.links[0].packets_forwarded), "{:?}", half.links);
 }
 

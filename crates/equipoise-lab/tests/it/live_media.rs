@@ -57,10 +57,11 @@ fn refused(overrides: &[Override]) -> String {
 }
 
 /// The rate of 1 Mbit/s leaves 4493 bytes of payload for each of 25 video frames per second. Audio takes 42.4 kbit/s.
-/// Packet headers take 28 bytes per frame (half a header) and 56 of each 1000 bytes. A frame has five packets, each
-/// with at most 944 bytes of payload. The first packet is sent immediately. Each further packet is sent 5.33 ms after
-/// the previous one, which is the time of 1000 bytes at the pacing rate of 1.5 Mbit/s. The transmission of the last
-/// packet takes less than 4 ms at 2 Mbit/s, and its propagation takes 20 ms.
+/// Headers take 56 bytes of each 1000 bytes. Half a header (28 bytes) per frame is subtracted in addition, because the
+/// last packet of a frame is half full on average. A frame has five packets, each with at most 944 bytes of payload.
+/// The first packet is sent immediately. Each further packet is sent 5.33 ms after the previous one, which is the time
+/// of 1000 bytes at the pacing rate of 1.5 Mbit/s. The transmission of the last packet takes less than 4 ms at 2
+/// Mbit/s, and its propagation takes 20 ms.
 #[test]
 fn a_frame_takes_its_packets_own_time_and_the_way() {
     let flow = run(&call(&[]));

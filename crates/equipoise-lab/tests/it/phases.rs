@@ -100,8 +100,7 @@ fn calm_leaves_out_the_second_after_a_fall() {
 fn jitter_is_no_wait_in_a_queue() {
     let run = run(&two(["1 Mbit/s", "1 Mbit/s"], "rate = \"100 Mbit/s\"\njitter = \"5 ms half-normal\""));
     assert!(run.flows[0].delay.p95_s.expect("packets") > 0.015, "there is jitter");
-    // If packets of the two flows arrive together, one packet waits 80 µs for the other packet. Packets of a flow that
-    // is alone wait at most for the flow's own RTCP packets.
+    // In the second phase, only one flow sends. Its packets wait at most for the flow's own RTCP packets.
     let found = media(&run).phases[1].queueing.expect("simulated");
     assert_eq!(found.p95_s, Some(0.0));
     assert!(found.mean_s.expect("packets") < 1e-6, "{found:?}");

@@ -375,8 +375,8 @@ fn the_means_are_those_of_the_runs_themselves() {
     assert!((found.metric("utilisation").expect("measured").mean / utilisation - 1.0).abs() < 1e-5);
     let rate = mean(&|run| run.flows[0].mean_rate_bps.expect("measured"));
     assert!((found.flows[0].metric("mean_rate_bps").expect("measured").mean / rate - 1.0).abs() < 1e-5);
-    // From 2 s to 11 s, the audio source sends 50 packets/s, each with 50 bytes of payload and headers. The mean rate
-    // of the audio is computed over the 10 s from the session's start to the end of the run.
+    // From 2 s to 11 s, the audio source sends 50 packets/s. Each packet has 50 bytes of payload, plus headers. The
+    // mean rate of the audio is computed over the 10 s from the session's start to the end of the run.
     let audio = found.flows[1].metric("mean_rate_bps").expect("measured").mean * 10.0;
     assert!((450.0 * 8.0 * 78.0..450.0 * 8.0 * 110.0).contains(&audio), "{audio}");
     let over_time: f64 = found.series[0].seconds.iter().filter_map(|second| second.rate_bps).sum();

@@ -12,8 +12,8 @@ use crate::{Clock, NetError, Socket, SocketStats, Time, TimestampSource};
 /// limit of open files.
 const CLIENTS: usize = 256;
 
-/// If a client was silent for this long in both directions, its socket may be closed. Our choice: twice the time after
-/// which middleboxes usually forget a silent UDP flow.
+/// If no packet to or from a client has passed for this long, the client's socket may be closed. Our choice: twice the
+/// time after which middleboxes usually forget a silent UDP flow.
 const IDLE: Span = Span::from_secs(60);
 
 /// The sockets of a UDP relay: one that listens for clients, and one per client for the exchange with the target.
@@ -29,7 +29,7 @@ pub(super) struct UdpPorts {
     numbers: BTreeMap<SocketAddr, u64>,
     next_number: u64,
     buffer: Vec<u8>,
-    /// Counters of the closed sockets. `unsent` also counts packets that were in flight when their client's socket was
+    /// Counters of the closed sockets. `unsent` includes the packets that were in flight when their client's socket was
     /// closed.
     closed: SocketStats,
     foreign: u64,

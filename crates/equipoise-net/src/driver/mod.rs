@@ -337,8 +337,8 @@ impl<E: Endpoint, O: Observer, T: Transport> Driver<E, O, T> {
         if until > now {
             self.wait_until(until.min(check))?;
         }
-        // If a datagram or the check of the stop flag ended the wait early, the loop must run again before the thread
-        // spins.
+        // If the wait ended before `until`, for example because a datagram arrived, the function returns without
+        // spinning. The caller handles that event first.
         if spins && self.now() >= until {
             while self.now() < due {
                 std::hint::spin_loop();

@@ -178,8 +178,8 @@ impl Network {
         self.reclaim(link);
     }
 
-    /// Calls the watcher for a packet that leaves at the time `at`, unless the packet does not count as IP traffic
-    /// ([`Manner::Beside`]).
+    /// Calls the watcher for a packet that leaves at the time `at`. Has no effect for packets that do not count as IP
+    /// traffic ([`Manner::Beside`]).
     fn tell(&self, at: Time, hop: &Hop) {
         let (Some(watcher), true, Ok(route)) =
             (&self.watcher, hop.passed != BESIDE, usize::try_from(hop.packet.client))

@@ -237,9 +237,9 @@ impl<P: Ports, M: Medium> Engine<P, M> {
         Ok(self)
     }
 
-    /// How long the thread may sleep while packets arrive. It is less than the minimum delay of IP traffic, so a packet
-    /// that arrives during the sleep is not due before the sleep ends. `None` if the delay is too short, or if packets
-    /// have no arrival timestamps.
+    /// How long the thread may sleep while packets arrive. The time is shorter than the path's minimum delay of IP
+    /// packets, so an IP packet that arrives during the sleep is not due before the sleep ends. `None` if the minimum
+    /// delay is too short, or if packets have no arrival timestamps.
     fn sleep(&self) -> Option<Span> {
         let sleep = (self.medium.least_delay() - MARGIN).min(LONGEST_SLEEP);
         (self.ports.stamped() && sleep > Span::ZERO).then_some(sleep)

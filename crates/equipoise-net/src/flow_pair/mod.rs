@@ -74,8 +74,8 @@ pub struct PairConfig {
     pub report_interval: Span,
     /// The name of the kernel's congestion control for TCP; `None` for the default of the host.
     pub congestion_control: Option<String>,
-    /// The means to set TCP's congestion window; `None` if the window cannot be set. With `Some`, the congestion
-    /// control of the [`WindowControl`] is used instead of `congestion_control`.
+    /// Sets TCP's congestion window; `None` if the window cannot be set. If there is a [`WindowControl`], its
+    /// congestion control is used instead of `congestion_control`.
     pub window_control: Option<WindowControl>,
     /// The local address for TCP and UDP; `None` to let the host choose.
     pub local: Option<SocketAddr>,

@@ -72,10 +72,9 @@ const LONGEST_PAUSE: Span = Span::from_millis(400);
 const RETRIES: usize = 30;
 /// A handshake that takes longer than this has failed.
 const PATIENCE: Span = Span::from_secs(10);
-/// The time limit of a handshake in the DTLS library. The limit is the longest that the library permits, so that only
-/// [`PATIENCE`] ends a handshake. The library doubles its pause before each retransmission. We wait at most
-/// `LONGEST_PAUSE`, and then set the library's clock to the end of the pause. Therefore the library's clock may advance
-/// by more than 24 hours within [`PATIENCE`].
+/// The time limit of a handshake in the DTLS library: the longest that the library permits, so that only [`PATIENCE`]
+/// ends a handshake. The library doubles its pause before each retransmission. We wait at most `LONGEST_PAUSE`, and
+/// then set the library's clock to the end of the pause. Within [`PATIENCE`], this clock can advance by several weeks.
 const WITHOUT_END: Duration = Duration::from_hours(24 * 3650);
 
 /// Returns the configuration of the DTLS library. The library tests its ciphers whenever a configuration is created,

@@ -24,8 +24,9 @@ sockopt_impl!(
 pub(crate) struct ReceiveWindow(pub(crate) Option<Size>);
 
 impl ReceiveWindow {
-    /// Sets the limit of a connection's window again. The kernel replaces the limit when the size of the received
-    /// packets changes. For packets with full segments, the kernel's new limit is 25 % larger than the limit set here.
+    /// Sets the limit of a connection's receive window. Must be called after each read, because the kernel replaces the
+    /// limit when the size of the received packets changes. For packets with full segments, the kernel's limit is 25 %
+    /// larger than the limit set here.
     pub(crate) fn hold(self, connection: &impl AsFd) {
         if let Some(bytes) = self.bytes() {
             // This option was set on the listening socket without an error, so no error is expected here.

@@ -10,9 +10,9 @@ use super::PairWireError;
 /// | 16 | UDP port at which the sender of the message receives datagrams |
 /// | 32 | synchronisation source (SSRC) of the sender of the message |
 ///
-/// The flow's sender sends its hello first, and the flow's receiver answers with its own. The receiver does not use the
-/// sender's port, because NAT may change it. It sends its datagrams to the address from which the sender's
-/// datagrams arrive.
+/// The flow's sender sends its hello first, and the flow's receiver answers with a hello. The receiver ignores the port
+/// in the sender's hello, because NAT may change the port. The receiver sends its datagrams to the address from which
+/// the sender's datagrams arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PairHello {
     /// UDP port at which the sender of this message receives datagrams.

@@ -22,12 +22,14 @@ pub(super) struct Connections {
 pub(super) struct Room {
     /// Maximum number of connections, each of which needs up to 1.4 kB. Segments of further connections are skipped.
     pub(super) connections: usize,
-    /// Free entries for segments in flight, of 16 bytes each. If none is left, a new segment replaces the oldest one of
-    /// its direction.
+    /// Number of free entries for segments in flight. An entry takes 16 bytes. If no entry is left, a new segment
+    /// replaces the oldest one of its direction.
     pub(super) pieces: usize,
-    /// Free entries for samples, of 8 bytes each. If none is left, further samples are only counted.
+    /// Number of free entries for samples. An entry takes 8 bytes. If no entry is left, further samples are only
+    /// counted.
     pub(super) samples: usize,
-    /// Free entries for histogram bars, of 8 bytes each. If few are left, histograms have wider bars.
+    /// Number of free entries for histogram bars. An entry takes 8 bytes. If few entries are left, histograms have
+    /// wider bars.
     pub(super) bars: usize,
 }
 
@@ -285,8 +287,8 @@ impl Half {
         }
     }
 
-    /// Keeps a segment until it is acknowledged. If a limit is reached, the oldest kept segment is removed and will
-    /// have no sample.
+    /// Keeps a segment until it is acknowledged. If there is no space, the oldest kept segment is removed, and gives no
+    /// sample of the round-trip time.
     fn keep(&mut self, piece: Piece, room: &mut Room) {
         let under_way = &mut self.under_way;
         let is_bounded = under_way.len() >= MOST_UNDER_WAY;

@@ -36,8 +36,8 @@ impl<'a> LiveLab<'a> {
         Self { options: *options, stop, total, done: Cell::new(0), progress, window_control: &|_| None }
     }
 
-    /// Sets `window_control`. This function gets the name of a congestion control, and returns the means to set the window
-    /// of a flow pair's TCP connection. It returns `None` if the window cannot be set.
+    /// Sets `window_control`. For the name of a congestion control, this function returns the [`WindowControl`] that
+    /// sets the congestion window of a flow pair's TCP connection; `None` if the window cannot be set.
     pub(crate) const fn with_windows(self, window_control: &'a dyn Fn(&str) -> Option<WindowControl>) -> Self {
         Self { window_control, ..self }
     }

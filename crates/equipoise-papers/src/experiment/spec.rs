@@ -44,8 +44,8 @@ pub(crate) struct Rule {
     cells: Cells,
 }
 
-/// A claim has one or several numbers of ours, called cells. This type says which cells must satisfy the rule: the only
-/// cell, every cell, or at least one cell.
+/// Our result for a claim consists of one or several numbers, called cells. This type says which cells must satisfy the
+/// rule: the only cell, every cell, or at least one cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Cells {
     One,

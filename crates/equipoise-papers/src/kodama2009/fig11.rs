@@ -135,8 +135,8 @@ struct Outcome {
     round_trips: Lines,
 }
 
-/// Returns the start and the end, in seconds, of the part of a run that is evaluated for one stage: `count` connections
-/// are active, and no connection has left yet.
+/// Returns the start and the end, in seconds, of the part of a run that is evaluated for the stage in which `count`
+/// connections are active and no connection has left yet.
 fn joining(count: usize) -> (f64, f64) {
     let end = EVERY_S * count as f64;
     (end - SETTLED_S, end)

@@ -124,8 +124,8 @@ fn falls(cells: &[Cell], runs: u32) -> Claim {
     FALLS.decide_cells(runs, &rises.into_iter().map(|(.., rise)| rise).collect::<Vec<_>>(), note)
 }
 
-/// Returns the pairs that `are` selects by their share of runs with a timeout. A pair is the available bandwidth after
-/// the drop, in Mbit/s, and the buffer size, in packets. Runs with oscillation do not count.
+/// Returns the pairs whose share of runs with a timeout satisfies the condition `are`. A pair is the available
+/// bandwidth after the drop, in Mbit/s, and the buffer size, in packets. Runs with oscillation do not count.
 fn places(cells: &[Cell], are: impl Fn(f64) -> bool) -> Vec<(u32, u32)> {
     let places = DROPS.iter().flat_map(|&drop| BUFFERS.map(|buffer| (drop, buffer)));
     places.filter(|&(drop, buffer)| share(cells, drop, 0.0, buffer).is_some_and(|without| are(without.value))).collect()

@@ -76,8 +76,8 @@ fn symbiosis_has_more_than_reno_over_the_long_path() {
     assert!(figure.charts.iter().all(|chart| chart.layers.len() == 3));
 }
 
-/// Measures which share of the simulator's packets is data, with a connection that fills 20 Mbit/s. If the test fails,
-/// Fig. 5 uses a wrong share, and its threshold is not 90 % of 50 Mbit/s.
+/// Measures the share of data in the packets of the simulator's TCP, with a connection that fills 20 Mbit/s. If the
+/// test fails, `DATA_SHARE` is wrong, and the goodput that Fig. 5 takes for 90 % of 50 Mbit/s is wrong, too.
 #[test]
 fn the_share_of_data_in_fig_5_is_that_of_the_simulated_tcp() {
     let mut overrides = vec![

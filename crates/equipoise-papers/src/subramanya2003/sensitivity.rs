@@ -1,6 +1,5 @@
 //! Repeats Tables 1 and 4 with other values of the parameters of TQ that the paper does not state (`k_v`, T and `x_d`),
-//! and with other estimates of the bottleneck queue q. Each repetition has only one change. It counts as one
-//! interpretation of the table.
+//! and with other estimates of the bottleneck queue q. Each repetition makes at most one of these changes.
 
 use super::outcome::Row;
 use super::rows::{case1, case2};

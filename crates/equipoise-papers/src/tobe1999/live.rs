@@ -111,8 +111,8 @@ impl Case {
 /// set, returns the results so far.
 ///
 /// If the kernel lacks a congestion control, the cases that use this congestion control have no live runs, and the
-/// figure's text says so. For the name of a congestion control, `window_control` returns the means to set the window of
-/// a flow pair's TCP.
+/// figure's text says so. `window_control` gets the name of a congestion control, and returns the [`WindowControl`]
+/// that sets the window of a flow pair's TCP with this congestion control.
 ///
 /// # Errors
 /// [`ExperimentError`] if the system refuses to create namespaces, sockets or threads.

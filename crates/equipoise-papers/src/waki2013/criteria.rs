@@ -36,8 +36,8 @@ impl Outcome {
     /// Computes the results from the first flow of a run, which is the media session.
     pub(super) fn of(run: &Run) -> Self {
         let intervals = run.flows.first().map(|session| session.intervals.as_slice()).unwrap_or_default();
-        // The last 400 s of a run correspond to the paper's run. A run may be longer, so that its initial
-        // transient is longer.
+        // The last 400 s of a run correspond to the paper's run. In a longer run, the time before them is an additional
+        // initial transient, which is ignored.
         let zero_s = run.lasted_s - LASTS_S;
         let start_s = zero_s + intervals.first().map_or(0.0, |first| first.start_s);
         let whole = ((run.lasted_s - start_s) / INTERVAL_S + 1e-6) as usize;

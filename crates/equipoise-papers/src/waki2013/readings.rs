@@ -47,8 +47,8 @@ impl Other {
         }
     }
 
-    /// Returns the results. The rates are converted from Mbit/s on the link to the unit in which the paper states rates
-    /// according to this interpretation.
+    /// Returns `outcome` with its rates converted from Mbit/s on the link to the paper's unit. This interpretation
+    /// defines the paper's unit.
     pub(super) fn outcome(&self, outcome: &Outcome) -> Outcome {
         let unit_mbps = if let Change::Unit { mbps } = self.change { mbps } else { 1.0 };
         let rates_mbps = outcome.rates_mbps.iter().map(|mbps| mbps / unit_mbps).collect();

@@ -24,8 +24,8 @@ pub(super) struct Fifo<C, S> {
     service: S,
     limit: QueueLimit,
     origin: Instant<C>,
-    /// From this time on, the service is free for the next packet. When a packet arrives, the field is raised to the
-    /// arrival time if it is earlier. The service time is added only if the packet is accepted.
+    /// From this time on, the service is free for the next packet. A packet that arrives later raises the field to its
+    /// arrival time. If the packet is accepted, its service time is added.
     free_at: Instant<C>,
     /// The accepted packets that had to wait, in order of service. The first of them may already be in service or sent,
     /// because packets are removed only when necessary.

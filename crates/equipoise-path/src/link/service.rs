@@ -126,8 +126,7 @@ impl<C> RateService<C> {
                     at = step;
                 }
                 _ => {
-                    // If the rate is zero here, `work` is zero, too. With work left, the loop would continue at the
-                    // next step, which exists because the last rate is above zero.
+                    // If the rate is zero here, `work` is zero, too, because the last rate of a schedule is above zero.
                     let rate = rate.max(1);
                     self.carry = (work % rate) as u64;
                     let nanos = i64::try_from(work / rate).unwrap_or(i64::MAX);

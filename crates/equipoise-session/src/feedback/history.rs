@@ -259,16 +259,15 @@ impl History {
     /// it, because the times in a report wrap.
     ///
     /// Before the first report, the returned time is `now`, as if the clocks agreed. If the clocks do not agree, all
-    /// arrival times have the same error: a multiple of the format's wrap time. The wrap time is twelve days in
-    /// transport-wide feedback. The error may be negative, but an [`Instant`] cannot be negative. Therefore, a sender's
-    /// clock that starts with the session should start above the wrap time.
+    /// arrival times have the same error: a multiple of the format's wrap time, which is twelve days in transport-wide
+    /// feedback. A sender's clock that starts with the session should start above the wrap time. Otherwise, an arrival
+    /// time could be negative, which an [`Instant`] cannot represent.
     pub fn reference(&self, now: Instant<SenderClock>) -> Instant<ReceiverClock> {
         self.heard.unwrap_or(now.assume_clock())
     }
 
-    /// Marks the packets in flight as unknown that were sent before `departed` and that no report covers. A report on
-    /// these packets is overdue. Unknown packets do not count as in flight, because by now they have arrived or were
-    /// lost.
+    /// Marks overdue packets as unknown: the packets in flight that were sent before `departed` and that no report
+    /// covers. Unknown packets do not count as in flight, because by now they have arrived or were lost.
     pub fn give_up_before(&mut self, departed: Instant<SenderClock>) {
         let from = self.covered.max(self.base);
         let older =

@@ -153,8 +153,8 @@ fn what_was_never_sent_has_not_yet_left_or_is_anothers_is_refused_without_effect
     assert_eq!(history.on_report(now, &foreign), Err(Refusal::Foreign { found: 6, expected: 5 }));
     assert_eq!(history.counts(), FeedbackCounts { refused: 4, ..before.counts() });
     assert!((10..20).all(|number| history.outcome(number) == Some(Outcome::UnderWay)));
-    // Reports may state that packets before the first one or after the last one did not arrive: this is true, and has
-    // no effect.
+    // A report may state that packets before the first or after the last sent packet did not arrive. This is true, and
+    // has no effect.
     assert_eq!(told(&mut history, 8, "--+").0, [(10, true)]);
     assert_eq!(told(&mut history, 18, "+-----").0, [(18, true), (19, false)]);
     assert_eq!(History::new(Scope::Transport, 9).on_report(now, &foreign), Err(Refusal::NeverSent { sequence: 10 }));

@@ -15,8 +15,8 @@ use crate::{DropReason, Event};
 /// The control law of one path, in a session in which each path has its own law.
 ///
 /// The law works as in a session over this path alone. It uses per-packet reports about the path's packets. In
-/// addition, the sender requests reports on the path. The receiver's answers state how much data arrived, and the law's
-/// rate is limited by the rate of these data.
+/// addition, the sender requests reports on the path. The answers show the path's delivery rate, which limits the law's
+/// rate.
 #[derive(Debug)]
 pub(super) struct Law {
     governor: Governor,
@@ -153,8 +153,7 @@ impl Law {
     }
 
     /// Records that a request is sent while the receiver is silent. Each such request halves the rate again, unless the
-    /// controller has a fixed rate or must act exactly as in its paper. While the receiver is silent, every second
-    /// request is skipped.
+    /// controller has a fixed rate or must act exactly as in its paper.
     pub(super) fn on_further_silence(&mut self) {
         self.governor.on_further_silence();
     }

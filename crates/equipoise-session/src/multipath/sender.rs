@@ -29,17 +29,17 @@ use equipoise::units::{Instant, Rate, SenderClock, Span};
 /// total rate among the paths (Asvarujanon 2014, Sec. 4.3). Reports are usually more frequent than periods, so that a
 /// dead path is noticed early.
 ///
-/// A path is dead if no report about it arrived on any path for three report intervals. Its traffic then moves to the
-/// other paths at once. Requests on the dead path continue. With the first report about it, the path is alive again and
-/// the scheduler assigns it a rate. If reports about a path arrive, but its losses trip a circuit breaker while other
-/// paths are alive, the path's media stops and does not move to the other paths: the total rate decreases by the path's
-/// share. If all paths are dead, all are treated as alive, because none is better than another. Then the total rate is
-/// halved for each report interval without an answer, and after [`Sender::CIRCUIT_S`] seconds the media stops.
+/// A path is dead if no report about it arrived on any path for three report intervals. The traffic of a dead path
+/// moves to the other paths at once. Requests on the dead path continue. With the first report about the path, the path
+/// is alive again, and the scheduler assigns it a rate. If all paths are dead, all are treated as alive. Then the total
+/// rate is halved for each report interval without an answer, and after [`Sender::CIRCUIT_S`] seconds the media stops.
 ///
-/// A path that the driver announced as down is not a dead path. The path is left out, so only what arrives on the other
-/// paths limits the total rate. If all paths are down, nothing is known about the path that is usable next. Then the
-/// total rate is halved at once, and again in each report interval in which no path is usable, as if all paths were
-/// dead. Our choice: the sender continues at a low rate, and reports that prove a delivery rate allow higher rates.
+/// If the losses of a path trip a circuit breaker while other paths are alive, the path's media stops. This media does
+/// not move to the other paths: the total rate decreases by the path's share.
+///
+/// A path that the driver announced as down is not a dead path, and does not limit the total rate. If all paths are
+/// down, the total rate is halved at once, and again in each report interval in which no path is usable. Our choice:
+/// the sender continues at a low rate, and reports that prove a delivery rate allow higher rates.
 ///
 /// With [`Total::Pooled`], one controller gets the delay of all paths as if it were the delay of one path. If path `i`
 /// has the share `w_i` of the rate, the mean delay `x_i` and the variance `σ_i²`, the mean is `Σ w_i x_i` and the
@@ -280,9 +280,8 @@ impl Sender {
     fn end_period(&mut self, now: Instant<SenderClock>, views: &[PathView]) {
         let told = self.paths.take_told();
         // Our reading: RFC 8083, Sec. 4 assumes one path. Here all paths count as one, with the shortest round-trip
-        // time of the paths that carried at least a tenth of the media. With the round-trip time of a path with a long
-        // queue, the breakers could cut the rate of all paths. Such a cut is not necessary, because the scheduler moves
-        // traffic off the path with the long queue.
+        // time of the paths that carried at least a tenth of the media. Otherwise, a long queue on one path could cut
+        // the rate of all paths, although the scheduler moves traffic off this path.
         let trip = self.breakers.on_report(now, told.proof, told.shortest);
         let is_whole = match &mut self.control {
             Control::Pooled(governor) => {
@@ -298,8 +297,8 @@ impl Sender {
         self.note(trip);
     }
 
-    /// Applies the trip of a circuit breaker, if any. If the trip cuts the rate to a tenth, shares the new rate out
-    /// among the paths.
+    /// Applies the trip of a circuit breaker, if any. If the trip cuts the rate to a tenth, divides the new rate among
+    /// the paths.
     fn trips(&mut self, now: Instant<SenderClock>, trip: Option<Trip>) {
         self.note(trip);
         if trip == Some(Trip::Tenth) {

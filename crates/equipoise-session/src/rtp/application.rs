@@ -30,8 +30,8 @@ impl Application {
         since.is_some()
     }
 
-    /// Records that the pacer sends a retransmission from `now` to `until`. Reports do not prove that a retransmission
-    /// arrived, so this time does not count as use of the rate by the application.
+    /// Records that the pacer sends a retransmission from `now` to `until`. This time counts as waiting time, because
+    /// reports do not prove that a retransmission arrived.
     pub(crate) fn lends(&mut self, now: Instant<SenderClock>, until: Instant<SenderClock>) {
         let waits = self.goes_on(now);
         self.waited = self.waited + (until - now).max(Span::ZERO);
@@ -40,8 +40,7 @@ impl Application {
         }
     }
 
-    /// Returns the total time from the start of the session until `now` for which the pacer has waited for the
-    /// application.
+    /// Returns how long the pacer has waited for the application in total, from the start of the session until `now`.
     pub(crate) fn waited_by(&mut self, now: Instant<SenderClock>) -> Span {
         if let Some(since) = self.waits_since {
             self.goes_on(now);

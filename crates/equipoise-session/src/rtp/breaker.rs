@@ -198,7 +198,8 @@ impl Breakers {
     }
 
     /// Records a report. Returns true if the media must stop, because several reports in a row state that no media
-    /// arrived (RFC 8083, Sec. 4.2). The time between two packets replaces the frame interval, which is not known here.
+    /// arrived (RFC 8083, Sec. 4.2). The RFC computes the number of these reports from the frame interval. The frame
+    /// interval is not known here, so the time between two packets is used instead.
     fn is_without_media(&mut self, proof: &Proof, round_trip: Span) -> bool {
         if proof.arrived > 0 {
             self.without_media = 0;
@@ -229,9 +230,9 @@ impl Breakers {
         if self.window.len() < reports || gap > self.report_interval.max(round_trip) {
             return false;
         }
-        // Our choice: the loss is computed from the totals of all packets in the window. In the RFC, the loss in each
-        // report is weighted by time. A packet may arrive after the report on its interval. A later report then counts
-        // this packet as arrived, so the packet does not count as lost in the totals.
+        // Our choice: the loss is computed from the totals of all packets in the window. The RFC weights the loss in
+        // each report by time instead. In the totals, a packet that arrives after the report on its interval does not
+        // count as lost, because a later report counts it as arrived.
         let whole = self.window.iter().fold(Proof::default(), |whole, it| whole.and(*it));
         let tcp = tcp_throughput_bps(self.packet, round_trip, whole.fraction_lost());
         whole.sent_size.over(whole.sending).is_some_and(|rate| rate.as_bps_f64() > Self::TIMES_TCP * tcp)

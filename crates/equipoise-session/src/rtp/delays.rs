@@ -8,7 +8,7 @@ use equipoise::units::{Instant, SenderClock, Span};
 #[non_exhaustive]
 pub enum Delays {
     /// One-way delays as reported by a receiver that knows the relation of the clocks. A report covers only packets
-    /// that were sent after the sender's current rate took effect. The receiver estimates this time (Waki 2013, Eq.
+    /// that were sent at the sender's current rate. The receiver estimates when this rate took effect (Waki 2013, Eq.
     /// 13).
     #[default]
     Agreed,

@@ -282,9 +282,9 @@ impl<C> Duplex<C> {
                 self.write(Some(info), block, &[&answer.extension, &asked]);
             }
             request => {
-                // The request and the answer do not fit into one datagram, or there is only an answer. Two datagrams
-                // are SRs with the same time. The peer would take a request in the second SR for a duplicate, so the
-                // request is sent first.
+                // The request and the answer do not fit into one datagram, or there is only an answer. If both are
+                // sent, both are SRs with the same time. The peer would take a request in the second SR for a
+                // duplicate, so the request is sent first.
                 if let Some((info, asked)) = request {
                     self.write(Some(info), None, &[&asked]);
                 }

@@ -310,7 +310,8 @@ fn the_longest_reports_fit_in_a_datagram_or_in_two() {
     assert_eq!(ends.ignored(), []);
     // Without ECN marks, a datagram with a report and a request has 120 bytes: 28 for the SR, 24 for the block, 12 + 16
     // + 20 for the report (statistics, clock origin, receipt), and 8 + 12 for the request (start, receipt request).
-    // With marks the datagram would exceed 128 bytes, so the report and the request are sent in two datagrams.
+    // With marks, the datagram would be longer than `Transmit::MAX_HEAD` (128 bytes), so the report and the request are
+    // sent in two datagrams.
     let longest = ends.reports.iter().map(|said| said.bytes.len()).max();
     assert_eq!(longest, Some(120));
 }

@@ -307,8 +307,8 @@ impl Exchange {
         our_ssrc: u32,
         outbox: &mut Outbox,
     ) -> Result<Told, DropReason> {
-        // A restarted receiver has a new SSRC. Reports with a new SSRC are rejected as foreign until the old receiver
-        // has left at least three requests unanswered for long enough (`misses_reports`).
+        // A restarted receiver has a new SSRC. Its reports are rejected as foreign while the old receiver may still
+        // answer (see `misses_reports`).
         if self.receiver_ssrc.is_some_and(|ssrc| ssrc != report.ssrc) && !self.misses_reports(now) {
             return Err(DropReason::Foreign);
         }

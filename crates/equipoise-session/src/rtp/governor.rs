@@ -41,9 +41,9 @@ const PROVED_OVER: Span = Span::from_millis(900);
 /// For controllers with per-packet feedback, the delivery rate is computed over [`PROVED_OVER`] and over this time. The
 /// higher result limits the sending rate.
 const PROVED_BY_PACKETS: Span = Span::from_millis(200);
-/// For controllers with per-packet feedback, a single report can raise the maximum rate to the rate of the report's
-/// packets, even if the report covers a short time. At least this number of the packets must have arrived, and fewer
-/// than a tenth of the packets may be lost.
+/// For controllers with per-packet feedback, the delivery rate in a single report can raise the maximum rate, even if
+/// the report covers a short time. At least this number of the report's packets must have arrived, and fewer than a
+/// tenth may be lost.
 const PEAK_PACKETS: u64 = 5;
 /// If at least this share of the packets and at least `LOSSES` packets are lost, the rate is at most the delivery rate.
 const LOSSY: f64 = 0.1;

@@ -46,8 +46,8 @@ impl Stamps {
 pub(crate) struct Receipts {
     random: ChaCha12Rng,
     stamps: Stamps,
-    /// Number of queried packets that were missing, minus a correction: each receipt subtracts the reported loss share
-    /// and [`BENEFIT`](Self::BENEFIT). The value is never below zero.
+    /// How far the queried packets contradict the reported losses. Each receipt adds 1 if the queried packet is
+    /// missing, and subtracts the reported loss share and [`BENEFIT`](Self::BENEFIT). The value is never below zero.
     doubt: f64,
     /// Share of lost packets in the last report.
     lost: f64,

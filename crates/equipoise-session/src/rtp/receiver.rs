@@ -43,8 +43,8 @@ pub struct ReceiverConfig {
     pub seed: u64,
     /// How the receiver sends per-packet reports; `None` if it sends none. The receiver also answers report requests.
     pub reporting: Option<Reporting>,
-    /// Whether to request missing packets that may still arrive within [`ReorderConfig::hold`]. Generated media is
-    /// never requested.
+    /// Whether to request the retransmission of missing packets. A packet is requested only if the retransmission can
+    /// still arrive within [`ReorderConfig::hold`]. Generated media is never requested.
     pub repairs: bool,
 }
 

@@ -205,8 +205,8 @@ impl Reception {
     ) -> Result<Option<Answer>, DropReason> {
         if let Some(last) = &self.last_sr {
             if last.ntp == report.ntp {
-                // A request with the time of the last sender report is a duplicate, which must not be answered again. A
-                // sender report without a request may have the same time as the last sender report.
+                // A sender report with a request is a duplicate if it has the time of the last sender report. It must
+                // not be answered again. A sender report without a request may have that time.
                 return if report.extension.is_empty() { Ok(None) } else { Err(DropReason::Duplicate) };
             }
             if timed.sent < last.sent {

@@ -48,8 +48,7 @@ pub struct SenderConfig {
     /// between regular RTCP compounds (RFC 3550).
     pub seed: u64,
     /// Maximum time for which payload is queued. Packets of another program that have waited longer are dropped, the
-    /// oldest first. The queue of a stream has room for the data that the rate sends in this time, but at least for
-    /// 4 KiB.
+    /// oldest first. The queue of a stream holds the data of this time at the current rate, but at least 4 KiB.
     pub patience: Span,
     /// Whether the circuit breakers of RFC 8083, Sec. 4 are enabled. Disable them only if no other traffic can suffer:
     /// in a simulator, or on a private link.

@@ -195,8 +195,8 @@ impl Counts {
 impl Packetiser {
     const LARGEST: Size = Size::from_bytes(65_535);
 
-    /// Creates a stream. Its first sequence number and timestamp are chosen with `random` (RFC 3550, Sec. 5.1). The
-    /// packets carry the same optional numbers (sub-flow, transport-wide sequence number) as `like`. The values in
+    /// Creates a stream. Its first sequence number and timestamp are chosen with `random` (RFC 3550, Sec. 5.1). `like`
+    /// only tells which optional numbers (sub-flow, transport-wide sequence number) the packets carry. The values in
     /// `like` have no effect.
     pub(crate) fn new(config: StreamConfig, like: Numbers, random: &mut impl Rng) -> Result<Self, SessionError> {
         let Numbers { subflow, transport } = like;

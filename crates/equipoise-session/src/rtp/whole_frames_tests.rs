@@ -78,8 +78,8 @@ impl Controller for Recorder {
     }
 }
 
-/// If this test fails, the controller does not know how much data waits at the sender, or expects a packet train of
-/// data that has already left.
+/// If this test fails, the controller is told a wrong amount of waiting data, or a frame size that includes packets
+/// that were already sent.
 #[test]
 fn a_frame_is_what_is_queued_of_it_at_its_marker() {
     let frames = Arc::new(Mutex::new(Vec::new()));
@@ -109,8 +109,8 @@ fn a_frame_is_what_is_queued_of_it_at_its_marker() {
     assert_eq!(*frames.lock().expect("no panic"), expected);
 }
 
-/// If this test fails, the law `equipoise` measures no capacity with the video of another program, so flows of one link
-/// reach equal rates slowly.
+/// If this test fails, the law `equipoise` does not measure the capacity while the session sends the video of an
+/// external encoder. Then flows that share a link reach equal rates slowly.
 #[test]
 fn the_first_packets_of_some_frames_are_a_burst_that_measures_the_capacity() {
     let law = find("equipoise").expect("in the catalogue");

@@ -104,8 +104,8 @@ pub fn unstamp(packet: &[u8], out: &mut Vec<u8>) -> Result<(), WireError> {
         let elements = Elements::of(u16::from_be_bytes(profile), data)?;
         let time = elements.clone().send_time()?;
         let (subflow, relayed) = (elements.clone().subflow(), elements.clone().relayed());
-        // If the extension ends exactly with the elements that we would have written, we added them. Of the four
-        // combinations below, at most one matches.
+        // If the extension ends exactly with elements that `stamp` would have written, `stamp` added them. Each of the
+        // two optional elements may come from `stamp` or not. At most one of these four combinations matches.
         let before = |(subflow, relayed): (Option<Subflow>, Option<Relayed>)| {
             let own = OwnElements::new(elements.form(), Some(time), subflow, relayed);
             let before = data.len().checked_sub(own.padded_len())?;

@@ -64,9 +64,9 @@ const SUBFLOW_HEAD: u8 = 0x04;
 const STOP: u8 = 15;
 
 impl RtpHeader {
-    /// Identifier of the extension element that contains the sending time. It is the highest identifier that a one-byte
-    /// head may have (RFC 8285, Sec. 4.2). Other programs, whose packets a session may carry, number their elements
-    /// from 1, so a collision is unlikely.
+    /// Identifier of the extension element that contains the sending time. It is the highest identifier of an element
+    /// with a one-byte header (RFC 8285, Sec. 4.2). Other programs, whose packets a session may carry, number their
+    /// elements from 1, so a collision is unlikely.
     pub const NTP_EXTENSION_ID: u8 = 14;
 
     /// Identifier of the extension element that contains the packet's sub-flow and the packet's number in the sub-flow.

@@ -123,7 +123,7 @@ fn another_implementation_reads_the_reports_of_both_directions() {
     }
     assert_eq!(receivers[0], 0, "the near end sends all the time");
     assert!(receivers[1] >= 7 && senders[1] >= 10, "{receivers:?} {senders:?}");
-    // The endpoint `far` sends requests until the second report interval of its pause, and answers requests all the
+    // The endpoint `far` pauses its media at 3 s, sends its last request at about 3.5 s, and answers requests all the
     // time.
     assert_eq!((requests, answers), ([14, 7], [7, 13]), "{both} in one datagram");
     assert!(names[0] >= 2 && names[1] >= 1, "{names:?}");

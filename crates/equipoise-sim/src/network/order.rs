@@ -83,10 +83,9 @@ impl Network {
     }
 
     /// For networks with cycles of links: computes for each link the time before which all arrivals at the link are
-    /// known. The next packet that leaves a link either waits at the link already, or arrives at the link at this time
-    /// or later. The packet then needs at least the link's minimum delay to reach the following link. So the times are
-    /// lengths of shortest paths. They start at the maximum and are lowered, as in the Bellman-Ford algorithm. If they
-    /// were raised from zero, each pass would raise them only by the delay of a cycle, which may be 1 ns.
+    /// known. A packet needs at least a link's minimum delay to reach the next link. Therefore these times are lengths
+    /// of shortest paths. They start at the maximum and are lowered, as in the Bellman-Ford algorithm. If they started
+    /// at zero and were raised, each pass would raise them only by the delay of a cycle, which may be 1 ns.
     pub(super) fn all_known(&self, known: &mut Vec<Time>) {
         known.clear();
         known.resize(self.links.len(), Time::MAX);
@@ -96,10 +95,10 @@ impl Network {
         });
     }
 
-    /// Sets the value of each link to the minimum over the sessions and links that send into this link. Sessions have
-    /// the value `sessions`. For a link that sends into this link, `over` computes the value from the index and the
-    /// current value of that link. Repeats the pass over all links until no value changes. Without cycles of links, the
-    /// first pass computes the final values.
+    /// Sets the value of each link to the minimum over its feeders: the sessions and links that send into the link. A
+    /// session has the value `sessions`. A feeding link counts with the result of `over`, whose arguments are the index
+    /// and the current value of the feeding link. All links are computed again until no value changes. Without cycles
+    /// of links, the first pass computes the final values.
     fn lower<T: Ord + Copy>(&self, values: &mut [T], sessions: T, over: impl Fn(usize, T) -> T) {
         for _ in 0..=self.links.len() {
             let mut changed = false;

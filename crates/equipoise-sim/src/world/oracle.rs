@@ -12,8 +12,8 @@ use crate::tcp::KnownBandwidth;
 
 /// Passes the exact bandwidth of a flow's path to the flow's near endpoint.
 ///
-/// The result is for the forward link with the least available bandwidth in the last interval: the link's capacity, and
-/// the bandwidth that cross traffic left on this link.
+/// A measurement contains the capacity of one forward link, and the bandwidth that cross traffic left on this link in
+/// the last interval. It is the link on which cross traffic left the least bandwidth.
 #[derive(Debug)]
 pub struct BandwidthOracle {
     /// When the measurement starts; the first result is available one interval later. After each timeout of the near

@@ -256,10 +256,10 @@ mod tests {
         assert!(after.abs_diff(1_600_000) <= 80_000, "{after}");
     }
 
-    /// The report with the first loss covers 10 packets, of which 5 arrive. The new rate is twice the receive rate of
-    /// these 5 packets, because this is the limit (RFC 5348, Sec. 4.3). After the next reports, the rate is the
-    /// equation's rate for the first loss interval: the highest receive rate before the loss. If the test fails, this
-    /// flow keeps a low rate when another flow starts at the time of the first loss.
+    /// The report with the first loss covers 10 packets, of which 5 arrive. The new rate is the limit of RFC 5348, Sec.
+    /// 4.3: twice the receive rate of these 5 packets. With the next reports, the rate rises to the highest receive
+    /// rate before the loss, because the first loss interval is computed from that rate (RFC 5348, Sec. 6.3.1). If the
+    /// test fails, a flow keeps a low rate if another flow starts at the time of its first loss.
     #[test]
     fn the_first_interval_is_of_the_maximum_receive_rate() {
         let mut tfrc = started();

@@ -43,17 +43,17 @@ pub struct Traffic {
 /// Source: Subramanya 2003, Sec. 2: `f = x + q + (I_n - S_r) T` with the bottleneck's queue `q = (I_n - I_r) T`.
 /// [`Traffic`] explains the other symbols. Units: packets.
 ///
-/// Our interpretation: by this formula, q covers one interval only, so a queue of constant length is not detected. The
-/// sum of q over all intervals is the number of packets queued in the network. By Little's law, this number is the
-/// arrival rate times the queueing delay. The queueing delay is the delay minus the least delay so far. The variant
-/// [`accumulated`](Self::accumulated) computes q from the queueing delay. This variant detects a queue anywhere in the
-/// network. Neither rounding nor packet loss causes an error.
+/// The variant [`accumulated`](Self::accumulated) is our interpretation. By the paper's formula, q covers one interval
+/// only, so a queue of constant length is not detected. In this variant, q is the number of all packets queued in the
+/// network. By Little's law, this number is the arrival rate times the queueing delay, which is the delay minus the
+/// least delay so far.
 ///
-/// Our interpretation of the adaptive estimator (Subramanya 2003, Eq. 6), because the paper does not state how it
-/// learns: the estimator adds a bias to q. After each interval, the bias moves by `LEARNING` times the difference
-/// between the occupancy of the playout buffer and its prediction (Eq. 1). This removes any constant error of q, such
-/// as the error that packet loss causes. Without the bias, a constant error d of q would leave an error of
-/// `d / (1 - k_v)` in the occupancy. `k_v` is the gain of [`TqLaw`](crate::control::TqLaw) (Eq. 5).
+/// The variant [`adaptive`](Self::adaptive) is our interpretation of the adaptive estimator (Subramanya 2003, Eq. 6),
+/// because the paper does not state how the estimator learns. The variant adds a bias to q. After each interval, the
+/// bias moves by `LEARNING` times the difference between the occupancy of the playout buffer and its prediction
+/// (Eq. 1). This removes any constant error of q, such as the error that packet loss causes. Without the bias, a
+/// constant error d of q would leave an error of `d / (1 - k_v)` in the occupancy. `k_v` is the gain of
+/// [`TqLaw`](crate::control::TqLaw) (Eq. 5).
 #[derive(Clone, Copy, Debug)]
 pub struct TrafficAccumulation(Queue);
 

@@ -31,7 +31,7 @@ struct Run {
 
 impl DelayMeter {
     /// Maximum number of runs of consecutive packets that the meter keeps. At 15 Mbit/s and 1000 bytes per packet, the
-    /// packets of two seconds need no merging of runs.
+    /// meter can keep two seconds with one run per packet.
     pub const RUNS: usize = 4096;
 
     /// Creates a meter without packets.

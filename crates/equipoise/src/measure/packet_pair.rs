@@ -3,12 +3,12 @@ use crate::units::{Instant, Rate, ReceiverClock, SenderClock, Size};
 /// Estimates the bottleneck's rate from packets sent in pairs.
 ///
 /// Source: Keshav 1991: a bottleneck that serves two packets back to back spaces them by the service time of the second
-/// packet, so its rate is the size of the second packet divided by the gap. The sending times show which packets were
-/// sent as a pair.
+/// packet. Therefore the bottleneck's rate is the size of the second packet divided by the gap. The sending times show
+/// which packets were sent as a pair.
 ///
-/// Our addition: a packet of cross traffic between the two packets widens the gap, and a queue after the bottleneck
-/// narrows the gap. The median of the last [`PacketPairs::KEPT`] pairs is robust against these two effects if they
-/// change the gaps of fewer than half of the pairs.
+/// Our addition: the estimate is the median of the last [`PacketPairs::KEPT`] pairs. A packet of cross traffic between
+/// the two packets widens the gap, and a queue after the bottleneck narrows the gap. The median is robust against these
+/// two effects if they change the gaps of fewer than half of the pairs.
 #[derive(Clone, Debug)]
 pub struct PacketPairs {
     last: Option<(u64, Instant<SenderClock>, Instant<ReceiverClock>)>,

@@ -25,8 +25,9 @@ impl ReplayWindow {
     /// Size of the window in numbers.
     pub const LENGTH: u16 = 1024;
 
-    /// Returns the state of a sequence number. A number that is less than half of the number space after the highest
-    /// number counts as newer. At exactly half, it could be newer or older, and counts as [`Old`](Novelty::Old).
+    /// Returns the state of a sequence number. A number counts as newer if it is less than 2^15 above the highest
+    /// number, modulo 2^16. A number exactly 2^15 above it could be newer or older, and counts as
+    /// [`Old`](Novelty::Old).
     pub fn novelty(&self, sequence: u16) -> Novelty {
         match self.highest.map(|highest| highest.wrapping_sub(sequence)) {
             Some(behind) if self.is_seen(behind) => Novelty::Repeated,

@@ -24,8 +24,8 @@ pub struct SequenceTracker {
     /// packet whose number is at most `copies` below the highest number counts as such a copy, whatever its departure
     /// time. With one path, `copies` is zero.
     copies: u64,
-    /// An offset, modulo 2³²: the sender numbers packets with 32 bits, and this is the sender's number of a packet
-    /// minus the number that was extended from 16 bits here. `None` until [`align`](Self::align) is called.
+    /// The sender's 32-bit number of a packet minus the number that this tracker extended from 16 bits, modulo 2³².
+    /// `None` before the first call of [`align`](Self::align).
     ahead: Option<u64>,
     /// One bit for each recent number up to `highest`, set if the number was seen. The bit of the extended number n has
     /// the index n modulo the number of bits.

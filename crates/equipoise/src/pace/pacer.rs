@@ -301,9 +301,10 @@ mod tests {
     }
 
     proptest! {
-        /// At rates of 1 to 19 Mbit/s, a gap lasts 8 to 0.4 ms. After each packet there is nothing to send for up to 20
-        /// ms (a rest). The next packet leaves one gap at the current rate after the previous packet, or at the end of
-        /// the rest if that is later. If this test fails, it matters whether the rest or a new rate is recorded first.
+        /// At 1 to 19 Mbit/s, the gap between two packets is 8 to 0.4 ms. After each packet there is nothing to send
+        /// for up to 20 ms (a rest). The next packet leaves one gap at the current rate after the previous packet, or
+        /// at the end of the rest if that is later. The order in which the rest and a new rate are recorded does not
+        /// change this time.
         #[test]
         fn packets_leave_by_the_current_rate_and_by_the_rest(
             moves in proptest::collection::vec((1u64..20, 1u64..20, 0u64..20_000_000, any::<bool>()), 1..200),

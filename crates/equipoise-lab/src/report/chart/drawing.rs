@@ -131,9 +131,9 @@ fn legend_entry(swatch: &str, name: &str) -> String {
     entry(swatch, &escape(name))
 }
 
-/// Returns a legend entry. The labels of a chart have a wide and a narrow form. The first value of `is_numbered` is for
-/// the wide form, and the second value is for the narrow form. If the value is true, the chart shows `number` instead
-/// of `name` in this form, and the legend entry begins with `number`.
+/// Returns a legend entry. The labels of a chart have a wide and a narrow form. `is_numbered` tells for each form, the
+/// wide form first, whether the chart shows `number` instead of `name`. In such a form, the legend entry begins with
+/// `number`.
 fn numbered_entry(swatch: &str, is_numbered: [bool; 2], number: u32, name: &str) -> String {
     let number = match is_numbered {
         [true, true] => format!("{number}: "),

@@ -25,8 +25,7 @@ pub(super) fn room_for_numbers(axis: &Axis) -> f64 {
 }
 
 /// Returns ticks at multiples of a step within an axis. The step is 1, 2 or 5 times a power of ten. It is the largest
-/// such step for which the axis is at least `fewest` steps long. The axis is then shorter than 2.5 times `fewest`
-/// steps. A logarithmic axis has a tick at every power of ten.
+/// such step for which the axis is at least `fewest` steps long. A logarithmic axis has a tick at every power of ten.
 pub(super) fn ticks(axis: &Axis, fewest: f64) -> Vec<Tick> {
     /// Tolerance for rounding errors, as a share of a step.
     const ROUNDING: f64 = 1e-6;

@@ -65,8 +65,7 @@ pub enum Fault {
 const COMPARED: Span = Span::from_secs(2);
 /// Largest allowed ratio of the sent rate to the delivered rate.
 const MOST_SENT: f64 = 2.0;
-/// Length of the window over which the minimum queueing delay is taken, and the time for which this minimum may be
-/// above the target.
+/// There is a standing queue if the queueing delays of all packets exceed the target for at least twice this time.
 const STANDING: Span = Span::from_secs(5);
 /// From this time after the run's start, the flows must have similar rates.
 const EQUAL_FROM: Span = Span::from_secs(30);

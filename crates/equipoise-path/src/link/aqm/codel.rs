@@ -42,9 +42,9 @@ struct Law<C> {
     dropping: bool,
 }
 
-/// If a dropping state begins less than this number of intervals after `drop_next`, CoDel resumes about the previous
-/// drop frequency (RFC 8289, Sec. 5.5): `count` starts with the number by which it rose in the previous dropping state.
-/// If this number is 1 or less, `count` starts with 1.
+/// If a dropping state begins less than this number of intervals after `drop_next`, CoDel starts with about the drop
+/// frequency of the previous dropping state (RFC 8289, Sec. 5.5). Then `count` starts with the number by which it rose
+/// in the previous dropping state, but at least with 1.
 const MEMORY_INTERVALS: i64 = 16;
 
 impl<C> Law<C> {

@@ -36,8 +36,8 @@ fn run(entry: &'static Entry, split: &str, start: &'static str, harms: [Harm; 2]
 }
 
 /// Time in ns for which the sending rate may exceed twice the delivery rate: about two periods and a round trip through
-/// a full queue, plus three quarters of a second. The test compares means over four quarters of a second. Therefore the
-/// last quarter with an excess is still part of the means at the three quarters after it.
+/// a full queue, plus 0.75 s. The 0.75 s are necessary because the test compares means over the last second, in steps
+/// of 0.25 s. An excess is still part of these means in the three steps after it.
 const GRACE: u64 = 3 * SECOND;
 const IDLE: Harm = Harm::Loss(0.0);
 

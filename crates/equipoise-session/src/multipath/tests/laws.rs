@@ -344,7 +344,8 @@ fn invented_feedback_is_counted_and_moves_nothing() {
             let numbers = || (0..40).map(move |at| 0xA000 + round * 400 + at);
             let forged = [
                 // Numbers that were never sent, on either path; an unknown path; another reporter; other media;
-                // feedback outside any sub-flow, which is not counted; a truncated datagram.
+                // feedback outside any sub-flow; a truncated datagram. All except the feedback outside any sub-flow
+                // must count as ignored.
                 feedback(0, (9, SSRC), numbers()),
                 feedback(1, (9, SSRC), numbers()),
                 feedback(7, (9, SSRC), numbers()),

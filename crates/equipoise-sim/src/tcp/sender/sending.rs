@@ -106,9 +106,8 @@ impl Sender {
         self.departures.allow(now, self.pace(), room)
     }
 
-    /// The pacing rate. A connection that measures bandwidth is paced even if the congestion control sets no rate. The
-    /// measurement detects only cross traffic that arrives between two segments. No cross traffic would arrive between
-    /// the segments of a burst.
+    /// The pacing rate. A connection that measures bandwidth is paced even if the congestion control sets no rate,
+    /// because the measurement detects only cross traffic that arrives between two segments.
     fn pace(&self) -> Option<Rate> {
         self.law.pacing_rate().or_else(|| {
             let round_trip_s = self.round_trips.smoothed().filter(|_| self.config.measurement.is_some())?.as_secs_f64();

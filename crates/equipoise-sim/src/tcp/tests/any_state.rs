@@ -93,8 +93,8 @@ enum Step {
 }
 
 fn steps() -> impl Strategy<Value = Step> {
-    // The distance of each range from the first unacknowledged segment, and its length, in segments. A dishonest peer
-    // may acknowledge any ranges.
+    // The ranges of a selective acknowledgement: the distance of each range from the first unacknowledged segment, and
+    // the length of the range, in segments. A dishonest peer may acknowledge any ranges.
     let near = proptest::collection::vec((0u64..40, 0u64..12), 0..4);
     prop_oneof![
         4 => (1u64..8).prop_map(Step::New),

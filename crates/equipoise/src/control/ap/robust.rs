@@ -55,17 +55,17 @@ struct Path {
     /// which this variance is computed.
     variance_s2: f64,
     samples: f64,
-    /// `bias_s` and `surprise_s2` are the mean, in s, and the variance, in s², of the deviations of reports from the
-    /// expected mean delay. The mean deviation is not noise: it shows that the path responds differently from the delay
-    /// curve.
+    /// A deviation is the mean delay in a report minus the expected mean delay. `bias_s` is the mean of the deviations,
+    /// in s, and `surprise_s2` is their variance, in s². A mean far from zero is not noise: it shows that the path does
+    /// not follow the delay curve.
     bias_s: f64,
     surprise_s2: f64,
 }
 
 /// If the mean delay is above this multiple of the target, a queue must be drained, and the delay curve does not apply.
 const FAR_ABOVE: f64 = 2.0;
-/// If a report's mean deviates from the expected mean by more than this many standard deviations, the path has changed:
-/// the deviation is not noise.
+/// If the mean delay in a report deviates from the expected mean delay by more than this many standard deviations, the
+/// path has changed.
 const SURPRISING: f64 = 4.0;
 /// Initial variance of the reports' deviations from the expected mean delay, as a share of the delay's variance.
 const FIRST_SURPRISE: f64 = 0.1;
@@ -241,8 +241,8 @@ impl Ap {
         let now = self.rate.as_mbps_f64();
         let (least, most) = (now / 2.0, now * 2.0);
         let Some(step) = step else {
-            // There is no step if the variance is zero, because the headroom is then infinite. There is also no step if
-            // no headroom, however large, would bring the delay to the target.
+            // There is no step in two cases. Either the variance is zero, so the headroom is infinite. Or no headroom,
+            // however large, would bring the delay to the target.
             let reason = if headroom.is_finite() { Reason::StepGuard } else { Reason::NoVariance };
             return (if mean_s < self.target_s() { most } else { least }, reason);
         };
@@ -362,7 +362,7 @@ impl Ap {
             self.decide(rate, Reason::NoStatistics, None);
         } else {
             // The queue is within the target, so the rate may rise. If few packets were sent, the rate may double even
-            // if the report interval is long: few packets do no harm, and delay statistics need more packets.
+            // if the report interval is long, because so few packets do no harm.
             let (next, reason) = self.raised_with_care(now, (2.0 * rate, Reason::NoStatistics), sent > FEW);
             self.decide(next, reason, None);
         }

@@ -32,8 +32,8 @@ pub struct Coupled {
     /// The share of the group's rate that was last applied to the inner controller.
     given: Option<Rate>,
     round_trip: Option<Span>,
-    /// Whether this flow's rate changed at the flow's last packet, report or timer, and only updates of other flows
-    /// caused the change.
+    /// Whether, at the flow's last packet, report or timer, this flow's rate changed only because of updates of other
+    /// flows.
     is_others: bool,
     /// Whether the flow is the first active flow of the group.
     is_first: bool,

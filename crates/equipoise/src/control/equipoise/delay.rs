@@ -90,8 +90,8 @@ const RETURNS_BELOW: f64 = 0.8;
 /// limited to `GROWTH_BY_FEW / D`. `D` is the time from a decision to the report on it. Before the gauges, trains have
 /// few packets. The traffic of other senders hardly spreads such short trains, so their rate may be too high.
 const GROWTH_BY_FEW: f64 = 0.6;
-/// The highest recent base rate (`base_bps`) at which the queue was short decays with the time constant `KNOWN_S`, in
-/// s. Packet trains that arrive at less than `SPREAD` times their sending rate were spread out by the path.
+/// `known_bps`, the highest recent base rate at which the queue was short, decays with the time constant `KNOWN_S`, in
+/// s. If packet trains arrive at less than `SPREAD` times their sending rate, the path spread them out.
 const KNOWN_S: f64 = 10.0;
 const SPREAD: f64 = 0.85;
 /// Upper limit of the headroom. The headroom is `1 - r / a`, where `r` is the flow's rate and `a` is the arrival rate
@@ -99,10 +99,10 @@ const SPREAD: f64 = 0.85;
 const MOST_HEADROOM: f64 = 0.5;
 /// Time constant with which the base rate follows the rate of service, in s.
 const ANCHOR_S: f64 = 0.12;
-/// The relative error of the bottleneck's measured service rate is assumed to be `UNCERTAIN` times the roughness of the
-/// delays (their variation without queueing) divided by the duration of the measurement, but no more than
-/// `MOST_UNCERTAIN`. The base rate of the controller follows the service rate only as far as their difference exceeds
-/// this error, because flows would otherwise drift apart by chance.
+/// The relative error of the bottleneck's measured service rate is estimated as `UNCERTAIN` times the roughness of the
+/// delays (their variation without queueing), divided by the duration of the measurement. It is at most
+/// `MOST_UNCERTAIN`. If the base rate differs from the service rate by less than this error, the base rate stays the
+/// same. If the difference is larger, the error is subtracted from it. Otherwise flows would drift apart by chance.
 const UNCERTAIN: f64 = 12.0;
 const MOST_UNCERTAIN: f64 = 0.3;
 /// A queue that exceeds the target by more than `OVERSHOOT_S`, in s, is an overshoot. To drain it, the rate is lowered
@@ -116,13 +116,17 @@ const DRAINED_S: f64 = 0.7;
 const EMPTY_EVERY_S: f64 = 4.0;
 const EMPTY_S: f64 = 0.003;
 const DIP: f64 = 0.7;
+/// To clear the queue, a flow multiplies its rate by `CLEARED` for a loop delay (at least `LEAST_DIP_S`) plus
+/// `CLEARS_FOR_S`, in s. Then the flow can measure the delay of the empty path.
+///
 /// A flow that starts on a slow link may count the queue that it finds as a part of the path's delay. Then the flow
-/// does not give way, and the other flows treat it as a loss-based flow. So if the transmission of a large packet takes
-/// longer than `SLOW_PACKET_S`, in s, and a queue has been seen, the flow clears the queue `CLEARS` times, every
-/// `CLEARS_EVERY_S`, in s. Each time it multiplies its rate by `CLEARED` for a loop delay (at least `LEAST_DIP_S`) plus
-/// `CLEARS_FOR_S`, in s. The values were chosen by two criteria: the number of flows with unequal rates on random
-/// paths, and the requirements (bars) of `docs/src/equipoise.md`. A flow also clears the queue once when a rival has
-/// left. On a slow link, a flow also clears the queue once before it decides that a rival causes the queue.
+/// does not give way, and the other flows treat it as a loss-based flow. Therefore, on a slow link with a queue, a new
+/// flow clears the queue `CLEARS` times, every `CLEARS_EVERY_S`, in s. A link is slow if a large packet takes longer
+/// than `SLOW_PACKET_S`, in s.
+///
+/// A flow also clears the queue when a rival has left and, on a slow link, before it decides that a rival causes the
+/// queue. The values were chosen by two criteria: the number of flows with unequal rates on random paths, and the
+/// requirements (bars) of `docs/src/equipoise.md`.
 const CLEARS: u32 = 3;
 const CLEARS_EVERY_S: f64 = 2.0;
 const CLEARS_FOR_S: f64 = 0.3;
@@ -181,8 +185,8 @@ impl DelayMode {
         self.has_queued
     }
 
-    /// `q`, the prediction of the queue from all data in flight (a Smith predictor), in s. While the rate of service is
-    /// unknown, the smallest delay of the report is used instead.
+    /// `q`, the queueing delay predicted from all data in flight (a Smith predictor), in s. While the rate of service
+    /// is unknown, `q` is the smallest queueing delay in the report (`dq`).
     fn predicted_s(seen: &Seen, service: Option<Service>) -> f64 {
         service.map_or(seen.least_s, |service| {
             (seen.in_flight_bits / service.served_bps - seen.least_round_trip_s).clamp(0.0, seen.least_s.max(0.0) + 0.1)
@@ -282,10 +286,9 @@ impl DelayMode {
         if dips { (rate_bps * DIP, Reason::Other("dip")) } else { (rate_bps, reason) }
     }
 
-    /// Changes the base rate by the error of the queue: target minus queueing delay, in s. The target in `error_s`
-    /// includes the addition for sharing with other flows; the target in `own_error_s` does not include this addition.
-    /// The part of the growth that depends on the arrival rate of packet trains uses `own_error_s`. The reason: the
-    /// target with the addition is larger, and a queue below this target does not show that the path is clear.
+    /// Changes the base rate by the error of the queue: target minus queueing delay, in s. In `error_s`, the target
+    /// includes the addition for sharing with other flows. In `own_error_s`, it does not. Only a queue below the target
+    /// without the addition shows that the path is clear, so the growth by packet trains depends on `own_error_s`.
     fn integrate(&mut self, seen: &Seen, situation: &Situation, (own_error_s, error_s): (f64, f64)) -> Reason {
         let Situation { target_s, loop_s, rate_bps, .. } = *situation;
         let gain = INTEGRAL / (loop_s * loop_s);

@@ -23,7 +23,7 @@ pub(super) struct Losses {
     lossy_s: Option<f64>,
     state: State,
     /// `lost` and `arrived` count the lost and the arrived packets that were sent after `since_s`, in s. The counts
-    /// start again when a test or a policer's limit begins.
+    /// start again when a test for a policer begins, and when a limit of the rate because of a policer begins.
     lost: f64,
     arrived: f64,
     since_s: f64,
@@ -63,10 +63,9 @@ const TEST_S: f64 = 4.0;
 /// the share `NOT_POLICED` of the expected losses occurs.
 const POLICED: f64 = 0.3;
 const NOT_POLICED: f64 = 0.7;
-/// If a policer is found, the rate is limited. The limit starts at `CAP` times the arrival rate. From `HOLD_S` after
-/// its start on, the limit rises by the share `RISES` per second. From `LATER_S` after its start on, the limit rises by
-/// `RISES_LATER` per second. Both times are in s. The limit ends when it exceeds `RELEASED` times the arrival rate from
-/// which it started.
+/// If a policer is found, the rate is limited to `CAP` times the arrival rate. After `HOLD_S`, the limit rises by the
+/// share `RISES` per second, and after `LATER_S` by the share `RISES_LATER` per second. Both times are in s. The limit
+/// ends when it exceeds `RELEASED` times the arrival rate from which it was computed.
 const CAP: f64 = 0.93;
 const RISES: f64 = 0.01;
 const RISES_LATER: f64 = 0.03;
@@ -246,9 +245,9 @@ fn shares(window: &VecDeque<(f64, f64, f64)>) -> (f64, f64) {
 mod tests {
     use super::*;
 
-    /// Simulates a sender for `seconds`, with a report every 50 ms. The sender's rate is 1.2 Mbit/s, or the limit that
-    /// [`Losses`] sets if the limit is lower. `lost` maps the sender's rate in bit/s to the share of its packets that
-    /// is lost. Returns the state and the rate at the end.
+    /// Simulates a sender for `seconds`, with a report every 50 ms. The sender's rate is 1.2 Mbit/s, but not above the
+    /// limit that [`Losses`] sets. `lost` maps the sender's rate in bit/s to the share of its packets that is lost.
+    /// Returns the state and the rate at the end.
     fn after(seconds: u32, lost: fn(f64) -> f64) -> (Losses, f64) {
         let mut losses = Losses::new();
         let (mut rate_bps, mut received_bps) = (1.2e6, 1.2e6);

@@ -2,10 +2,10 @@ use crate::control::QueuedFrame;
 
 /// The rate that is requested of an encoder, so that a backlog at the sender drains soon.
 ///
-/// A frame waits twice: at the sender and in the network. If the backlog at the sender is more than half a frame, the
-/// media rate is lowered so that the excess drains within a quarter of a second. A step of the encoder's rate by more
-/// than a tenth causes a large frame (RFC 8593, Sec. 5.2 and 7), like a key frame of a real encoder. The media rate
-/// therefore follows a small difference gradually. It jumps only if the difference is large or the caller permits it.
+/// If the backlog at the sender is more than half a frame, the media rate is lowered so that the excess drains within a
+/// quarter of a second. The media rate approaches its new value gradually, because a step of the encoder's rate by more
+/// than a tenth causes a large frame (RFC 8593, Sec. 5.2 and 7). The media rate jumps only if the new value is far from
+/// the last one, or if the caller permits it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MediaRate {
     /// The expected backlog when the next frame is captured, in bits.
@@ -21,7 +21,7 @@ pub(super) struct MediaRate {
 /// `LEAST_SHARE` of the rate.
 const SHARE: f64 = 0.99;
 const LEAST_SHARE: f64 = 0.7;
-/// The media rate is lowered so that the part of the sender's backlog above `FRAMES`, in frames, drains within
+/// If the sender's backlog exceeds `FRAMES` frames, the media rate is lowered so that the excess drains within
 /// `GONE_S`, in s.
 const FRAMES: f64 = 0.5;
 const GONE_S: f64 = 0.25;

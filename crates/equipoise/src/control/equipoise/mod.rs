@@ -137,10 +137,8 @@ pub struct EquipoiseConfig {
     pub limits: RateLimits,
     /// A flow of twice the priority has twice the rate.
     pub priority: f64,
-    /// The upper limit of the queueing delay target of a flow that is alone. If flows share a bottleneck, the target is
-    /// longer by the product of two values. The first is the natural logarithm of the number of flows (at most 1.8).
-    /// The second is 1.8 ms plus a fifth of the jitter `jp` (this fifth is at most 8 ms). If the bottleneck takes
-    /// longer than 7.5 ms for a packet of 1200 bytes, 0.6 times the excess is added to the second value.
+    /// The upper limit of `T`, the queueing delay target of a flow that is alone. If flows share a bottleneck, the
+    /// target is longer by `s x` (the symbols are those of [`Equipoise`]).
     pub most_queue: Span,
     /// Whether the law takes TCP's rate in competition with loss-based flows. Otherwise it only uses the capacity that
     /// they leave.
@@ -173,10 +171,9 @@ const SILENT_SHARE: f64 = 0.2;
 const AFTER_SILENCE: f64 = 0.7;
 /// A flow counts as a newcomer again after this time without a report, in s.
 const NEW_AFTER_S: f64 = 2.0;
-/// Some packets that did not wait in a queue may still be marked. If the share of such marked packets among all packets
-/// that did not wait is above `LEAST_MARKED`, the rate is limited. With this limit, `MARKS_A_ROUND_TRIP` segments of
-/// `MARKED_SEGMENT_BITS` are marked per round trip. A round-trip time below `LEAST_ROUND_TRIP_S`, in s, counts as
-/// `LEAST_ROUND_TRIP_S` (RFC 9331, App. A.1.6).
+/// If the share of marked packets among the packets that did not wait in a queue is above `LEAST_MARKED`, the rate is
+/// limited. At the limit, `MARKS_A_ROUND_TRIP` segments of `MARKED_SEGMENT_BITS` are marked per round trip. A
+/// round-trip time below `LEAST_ROUND_TRIP_S`, in s, counts as `LEAST_ROUND_TRIP_S` (RFC 9331, App. A.1.6).
 const LEAST_MARKED: f64 = 0.02;
 const MARKS_A_ROUND_TRIP: f64 = 2.0;
 const MARKED_SEGMENT_BITS: f64 = 12_000.0;

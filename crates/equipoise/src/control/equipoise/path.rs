@@ -108,9 +108,9 @@ const ROUND_TRIP_GAIN: f64 = 0.2;
 const FEEDBACK_GAIN: f64 = 0.1;
 const MARKED_S: f64 = 0.1;
 /// A packet with a queueing delay below `FREE_S`, in s, counts as a packet that did not wait. An ECN mark on such a
-/// packet was not caused by a queue. A packet of 1500 bytes takes twice `FREE_S` at 2 Mbit/s. So `FREE_S` is the mean
-/// wait of a packet that arrives while one packet of another flow is transmitted. `MARKED_FREE_S` is the time constant,
-/// in s, of `m0`, the share of marked packets among the packets that did not wait.
+/// packet was not caused by a queue. At 2 Mbit/s, a packet of 1500 bytes takes 6 ms. A packet that arrives while such a
+/// packet of another flow is transmitted waits for 3 ms on average, which is the value of `FREE_S`. `MARKED_FREE_S` is
+/// the time constant, in s, of `m0`, the share of marked packets among the packets that did not wait.
 const FREE_S: f64 = 0.003;
 const MARKED_FREE_S: f64 = 0.3;
 /// The time over which the recent arrival rate `R_del` is measured, in s.
@@ -222,9 +222,9 @@ impl Path {
             let first = self.probed.filter(|(_, last)| last + 1 == packet.number).map_or(packet.number, |it| it.0);
             self.probed = Some((first, packet.number));
         }
-        // Packets of a probe or a gauge (a short burst that measures the capacity) leave faster than the pace and
-        // should not count as a train. With an infinite pace, a packet continues a train only if it leaves within
-        // `Trains::LATE_S` of the previous packet.
+        // Packets of a probe or a gauge (a short burst that measures the capacity) leave faster than the pace. They
+        // count as a train only if each packet leaves within `Trains::LATE_S` of the previous packet. The infinite
+        // pace has this effect.
         let pace_bps = if packet.probe.is_some() { f64::INFINITY } else { pace_bps };
         self.trains.on_sent(packet.number, (now - origin).as_secs_f64(), packet.size.as_bits() as f64, pace_bps);
     }
@@ -387,8 +387,8 @@ impl Path {
         ((received_bps / granted_bps.max(1.0) - LEAST_USE) / USE_WIDTH).clamp(0.0, 1.0)
     }
 
-    /// Whether the queueing delay of a report, in s, is so long that the base delay must be held: the minima from which
-    /// it is computed must not expire.
+    /// Whether the smallest queueing delay in a report, in s, is so long that the stored minima of the base delay must
+    /// not expire.
     pub(super) fn holds_base(least_s: f64) -> bool {
         least_s >= HELD_ABOVE_S
     }
@@ -418,8 +418,8 @@ impl Path {
         self.is_slow().then(|| SizeClass::Large.usual_bits() / self.packet_s)
     }
 
-    /// Adjusts the measurements after the path became longer by `by_s`, in s. The packet time compares delays with each
-    /// other, and all of them are longer by `by_s`, so it is not adjusted.
+    /// Adjusts the measurements after the path became longer by `by_s`, in s. The packet time is not adjusted, because
+    /// it depends only on differences of delays.
     pub(super) fn shift(&mut self, by_s: f64) {
         self.base.shift(by_s);
         self.idle.shift(by_s);

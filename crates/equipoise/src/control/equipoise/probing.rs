@@ -3,13 +3,14 @@ use crate::control::{Probe, QueuedFrame, RateLimits, SentPacket};
 use crate::measure::packets::Capacity;
 use crate::units::{Rate, Size};
 
-/// Probes at the start: packet trains so short that they cause no significant queue, each three times as fast as the
-/// rate that the previous one has proved.
+/// Probes at the start. A probe is a packet train so short that it causes no significant queue. Each probe is three
+/// times as fast as the rate that the previous probe has proved.
 ///
 /// The packet train of a frame cannot measure more than the pace at which it is sent. So growth alone takes seconds to
 /// reach the rate of a wide path. A short probe shows within one round trip whether the path carries a multiple of the
-/// rate. Probing ends with the first probe that arrives slower than it was sent or loses too many packets, with the
-/// first queue, or at the highest rate. The probes of libwebrtc follow the same idea. The numbers are ours.
+/// rate. Probing ends if a probe arrives slower than it was sent, or if it loses too many packets. Probing also ends if
+/// there is a queue, or if the maximum rate is reached. The probes of libwebrtc follow the same idea. The numbers are
+/// ours.
 ///
 /// After the start, the first packets of a frame are sent from time to time as a **gauge**: at three times the
 /// capacity, so that their spread on arrival measures the capacity ([`Capacity`]). A gauge does not raise the rate. It
@@ -66,10 +67,10 @@ const GAUGE_EVERY_S: f64 = 0.3;
 const KNOWN_EVERY_S: f64 = 1.0;
 const ALONE_EVERY_S: f64 = 10.0;
 const ALONE: f64 = 1.3;
-/// A gauge is a packet train that measures the capacity: the first packets of a media frame, and padding if the frame
-/// is too small. If the frame is large enough, the gauge has as much data as the bottleneck serves within `GAUGE_S`, in
-/// s: enough for timestamps with a granularity of 1 ms. A gauge has at least two packets of `PACKET_BITS`. If the
-/// bottleneck takes longer than `LONGEST_PAIR_S`, in s, for two such packets, a gauge includes no padding.
+/// A gauge is a packet train that measures the capacity. It consists of the first packets of a media frame, with as
+/// much data as the bottleneck serves within `GAUGE_S`, in s. This is enough for timestamps with a granularity of 1 ms.
+/// A gauge from a small frame is shorter, but has at least two packets of `PACKET_BITS`. A frame that is too small for
+/// two packets is padded, unless the bottleneck takes longer than `LONGEST_PAIR_S`, in s, for two packets.
 const GAUGE_S: f64 = 0.006;
 const PACKET_BITS: f64 = 9600.0;
 const HALF_PACKET_BITS: f64 = PACKET_BITS / 2.0;

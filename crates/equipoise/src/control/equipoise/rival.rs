@@ -7,8 +7,7 @@ use crate::units::{Instant, SenderClock, Span};
 /// time, the mode tests whether the rival is still present.
 #[derive(Clone, Debug)]
 pub(super) struct RivalMode {
-    /// CUBIC's congestion avoidance, with its window in segments; `None` during slow start in competition with a rival,
-    /// a loss-based flow.
+    /// CUBIC's congestion avoidance, with its window in segments; `None` during slow start.
     cubic: Option<Cubic>,
     window_bits: f64,
     /// Bits that have arrived and do not fill a whole segment yet.
@@ -92,7 +91,7 @@ const RARER: f64 = 1.5;
 const MOST_RARER: f64 = 6.0;
 /// `ARRIVING_S`, in s, is the time constant that smooths the flow's arrival rate. If the smoothed rate exceeds `ROSE`
 /// times the arrival rate before the last test for a competing flow, the competing flow may have left. The next test
-/// then begins after the basic interval of `TEST_EVERY_S` or `TEST_EVERY_ROUND_TRIPS`, without the usual extension.
+/// then begins after the basic interval, without the extension by `RARER`.
 const ARRIVING_S: f64 = 1.0;
 const ROSE: f64 = 1.3;
 /// If the queue stays below the target for this time, in s, there is no rival.

@@ -4,10 +4,9 @@ use super::standing::USUAL_PACKET_S;
 
 /// Pulls flows that share a bottleneck towards equal rates.
 ///
-/// Each flow estimates the logarithm of the number of flows in two ways. `z` follows from the length of the queue,
-/// which is the same for all flows. `x` follows from the flow's own share of the capacity, and each flow measures the
-/// capacity. `k` is `PULL`, `u` is `Seen::usage`, and `τ` is `OTHERS_S`. The table of [`Equipoise`](super::Equipoise)
-/// explains the other symbols.
+/// Each flow estimates the logarithm of the number of flows in two ways: `z` follows from the length of the queue, and
+/// `x` follows from the flow's own share of the measured capacity. `k` is `PULL`, `u` is `Seen::usage`, and `τ` is
+/// `OTHERS_S`. The table of [`Equipoise`](super::Equipoise) explains the other symbols.
 ///
 /// ```text
 /// x = clamp(ln(p C/r), 0, 1.8)                        by the own rate; ln N in equilibrium
@@ -17,11 +16,14 @@ use super::standing::USUAL_PACKET_S;
 ///                                                     and the queue's target becomes T + s x
 /// ```
 ///
-/// The target `T + s x` is the same for all flows of equal rate. In equilibrium, the target is `s ln N` longer than
-/// without sharing. A slower flow has a longer target, which also pulls the rates together. The strength of this pull
-/// is proportional to `1/D²`, which is too slow on long paths. A flow knows its own rate at once, so the pull with the
-/// gain `k` need not depend on the round trip. In equilibrium, `x` and `z` are equal and the rate is not pulled. A flow
-/// of the priority `p` counts as `p` flows. If the capacity is unknown, there is no pull, and the target is `T`.
+/// Two pulls move the rates of the flows together:
+/// - A slower flow has a longer target `T + s x`. This pull is slow on long paths, because its strength is proportional
+///   to `1/D²`.
+/// - The gain `k` raises or lowers the base rate until `x` and `z` are equal. This pull does not depend on the round
+///   trip, because a flow knows its own rate at once.
+///
+/// In equilibrium, the target is `s ln N` longer than without sharing. A flow of the priority `p` counts as `p` flows.
+/// If the capacity is unknown, the target is `T`, and there is no pull with the gain `k`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sharing {
     /// `z`.
@@ -37,11 +39,11 @@ pub(super) struct Share {
     pub(super) pull: f64,
 }
 
-/// For each factor of e in the number of flows, the queue is longer by the time `s`, in seconds. On a fast link without
-/// jitter, `s` is `LONGER_S`, so three flows hold a queue that is 2 ms longer than without sharing. If `LONGER_S` is 4
-/// ms, queues exceed the limit of our test suite (34 ms instead of 30 ms at the 95th percentile). If `LONGER_S` is less
-/// than 1.8 ms, the effect is lost in the noise of delays. Jitter makes this noise larger, so `s` is longer by
-/// `BY_JITTER` times the jitter, which is at most 40 ms.
+/// In equilibrium, N flows lengthen the target of the queue by `s ln N`, where `s` is a time in seconds. On a fast link
+/// without jitter, `s` is `LONGER_S`, so three flows lengthen the target by 2 ms. If `LONGER_S` is 4 ms, queues exceed
+/// the limit of our test suite (34 ms instead of 30 ms at the 95th percentile). If `LONGER_S` is less than 1.8 ms, the
+/// effect is lost in the noise of delays. Jitter makes this noise larger, so `s` is longer by `BY_JITTER` times the
+/// jitter, which is at most 40 ms.
 ///
 /// On a slow link, each packet of another flow lengthens the queue by its transmission time. A single packet must not
 /// count as a further flow, so `s` is longer by `BY_PACKET` times the part of this time above [`USUAL_PACKET_S`].
@@ -57,10 +59,10 @@ const PULL: f64 = 0.6;
 /// Time constant, in s, of `z`, the logarithm of the number of flows as estimated from the queue. It is longer than
 /// usual loop delays, so that the pull to equal rates and the control of the queue do not oscillate together.
 const OTHERS_S: f64 = 3.0;
-/// Each report gives an estimate of the logarithm of the number of flows, from the length of the queue. The estimate is
-/// limited to the range from `-BEYOND` to `MOST + BEYOND`, although the mean is limited to the range from 0 to `MOST`.
-/// If the estimate had the limits of the mean, the mean for a varying queue would be too near to the middle of the
-/// range, and the rates of flows with unequal round trips would differ more.
+/// From the length of the queue, each report gives an estimate of the logarithm of the number of flows. `z` is the
+/// smoothed mean of these estimates, and is used within the range from 0 to `MOST`. A single estimate has a wider
+/// range, from `-BEYOND` to `MOST + BEYOND`. With the narrow range, a varying queue would move `z` towards the middle
+/// of the range, and the rates of flows with unequal round trips would differ more.
 const BEYOND: f64 = 1.0;
 /// There are two estimates of the logarithm of the number of flows: `x` follows from the flow's own rate, and `z` from
 /// the queue. A larger difference between `x` and `z` counts as this value.

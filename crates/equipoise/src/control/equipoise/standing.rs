@@ -5,9 +5,9 @@ use super::path::{Path, Seen};
 
 /// Detects whether a standing queue belongs to another flow.
 ///
-/// If a queue persists although the flow's own rate fell, the flow did not cause it: either another flow holds the
-/// queue, or the path became longer. A queue that another flow fills varies (Waki 2013: variance indicates load), so a
-/// standing delay without variance means a longer path.
+/// If a standing delay persists although the flow's own rate fell, another flow fills the queue, or the path became
+/// longer. A queue that another flow fills varies (Waki 2013: variance indicates load), so a standing delay without
+/// variance means a longer path.
 #[derive(Clone, Debug, Default)]
 pub(super) struct StandingQueue {
     /// The reports of the last seconds, oldest first.
@@ -78,11 +78,10 @@ const STANDS_S: f64 = 1.8;
 const STANDS_BEHIND_FALL_S: f64 = 3.5;
 const STANDS_AGAIN_S: f64 = 0.5;
 pub(super) const AGAIN_S: f64 = 8.0;
-/// Delay-based flows drain their queue packet by packet. On a slow link this lasts long, and each flow could wrongly
-/// conclude that a loss-based flow (rival) fills the queue. So if the transmission of a large packet takes longer than
-/// `USUAL_PACKET_S`, the time after which a queue counts as a rival's is longer in the same ratio, up to
-/// `MOST_STANDS_S`. This limit is enough: a flow with this control law that has not seen the queue empty for 4 s lowers
-/// its rate so that the queue empties. Both values are in s.
+/// On a slow link, delay-based flows drain their queue slowly, and each flow could mistake it for the queue of a
+/// loss-based flow (rival). So if the transmission of a large packet takes longer than `USUAL_PACKET_S`, the time after
+/// which a queue counts as a rival's is longer in the same ratio, up to `MOST_STANDS_S`. Both are in s. The value of
+/// `MOST_STANDS_S` is above 4 s, because flows of this control law lower their rates after 4 s to empty the queue.
 pub(super) const USUAL_PACKET_S: f64 = 0.0075;
 const MOST_STANDS_S: f64 = 5.0;
 /// On a slow link, the flow lowers its rate to empty the queue (a clearing) before the queue counts as that of a
@@ -233,9 +232,9 @@ impl StandingQueue {
 const FULL_S: f64 = 0.020;
 const FULL_TARGETS: f64 = 1.5;
 const NEARLY_MOST: f64 = 0.92;
-/// Losses within `EPISODE_S` after the first one belong to the same episode. An earlier episode counts only if it
-/// started less than `FULL_AGAIN_S` ago. `FULL_AGAIN_S` is also the time constant with which the numbers of packets and
-/// losses decay. Both are in s.
+/// Losses at a full queue are one episode if they occur within `EPISODE_S` after the first one. A second episode
+/// indicates a competing loss-based flow only if the first episode started less than `FULL_AGAIN_S` ago. `FULL_AGAIN_S`
+/// is also the time constant with which the numbers of packets and losses decay. Both are in s.
 const EPISODE_S: f64 = 1.0;
 const FULL_AGAIN_S: f64 = 10.0;
 /// Losses indicate a competing loss-based flow only if they are more than this many times as frequent in a long queue
@@ -243,8 +242,8 @@ const FULL_AGAIN_S: f64 = 10.0;
 const MORE_OFTEN: f64 = 4.0;
 
 impl FullQueue {
-    /// Records a report. `longest_s` is the maximum of the smallest queueing delays of the reports of the last
-    /// `HISTORY_S`, in s. The maximum is used only if the report has losses.
+    /// Records a report. `longest_s` is the longest queue of the last `HISTORY_S`, in s. The queue of a report is its
+    /// smallest queueing delay. `longest_s` is used only if the recorded report has losses.
     fn push(&mut self, seen: &Seen, target_s: f64, longest_s: f64) {
         let fades = libm::exp(-seen.elapsed_s / FULL_AGAIN_S);
         for counted in [&mut self.short, &mut self.long] {

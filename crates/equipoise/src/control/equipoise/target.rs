@@ -24,9 +24,8 @@ const AT_1_MBPS_S: f64 = 0.005;
 /// Lower limit of the target of the queueing delay, in s. It must be above the granularity of timestamps, which is 0.25
 /// to 1 ms.
 const LEAST_S: f64 = 0.002;
-/// The highest target of the queueing delay, in s, of a flow of priority 1 that started long ago, if the delay hardly
-/// fluctuates. The flow has this target if its rate is below 0.11 Mbit/s. This limit prevents many slow flows from
-/// filling the queue that they share.
+/// Upper limit of the target of the queueing delay, in s, before the factor `k` and the addition for roughness. It
+/// applies to flows below 0.11 Mbit/s, and prevents many slow flows from filling the queue that they share.
 const MOST_S: f64 = 0.045;
 /// Roughness is the part of the delays' variation that queueing does not cause. Roughness above `USUAL_ROUGHNESS_S`, in
 /// s, adds `ROUGHNESS` times the excess to the target of the queueing delay, at most `MOST_ROUGHNESS_S`, in s. Flows in
@@ -55,8 +54,8 @@ impl DelayTarget {
 }
 
 impl Equipoise {
-    /// The highest target of the queueing delay for a flow of priority 1 with the given rate and age. It is the target
-    /// on a path with large delay variation that queueing does not cause. On other paths, the target is lower.
+    /// The highest target of the queueing delay for a flow of priority 1 with the given rate and age. The target is
+    /// lower than this unless the delay varies strongly for other reasons than queueing.
     pub fn most_queue(rate: Rate, age: Span) -> Span {
         let target = DelayTarget { priority: 1.0, most_s: f64::INFINITY };
         let queue_s = target.queue_s(rate.as_bps_f64(), age.as_secs_f64(), f64::INFINITY);

@@ -25,9 +25,9 @@ use crate::units::{Instant, SenderClock, Span};
 /// | `packet` | packet size, estimated from A | bit |
 /// | `rtt` | round-trip time | s |
 ///
-/// Source: libwebrtc, `aimd_rate_control`; draft-ietf-rmcat-gcc-02, Sec. 5.5. [`GccForm::Draft`] decreases to β R, adds
-/// half a packet per `rtt + 100 ms` in steps of at least 1 kbit/s and at most half a packet, and limits an increase to
-/// 1.5 R.
+/// Source: libwebrtc, `aimd_rate_control`; draft-ietf-rmcat-gcc-02, Sec. 5.5. [`GccForm::Draft`] decreases to β R, and
+/// limits an increase to 1.5 R. While C is known, each step of its increase is `packet / 2 · Δt / (rtt + 100 ms)`, but
+/// at least 1 kbit/s and at most half a packet.
 ///
 /// Our interpretation: in both forms, as in libwebrtc, only the state of the queue decides between increase, hold and
 /// decrease. C is forgotten as described in [`LinkCapacity`]. The draft differs in details.

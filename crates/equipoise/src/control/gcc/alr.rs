@@ -3,7 +3,7 @@ use crate::units::{Instant, SenderClock, Size};
 /// Detects that the application sends much less than the allowed rate, so that the delivery rate says nothing about the
 /// path's capacity.
 ///
-/// A send budget grows at 65 % of the estimated rate, to at most 0.5 s of this growth, and shrinks by the data sent.
+/// A send budget grows at 65 % of the estimated rate and shrinks by the data sent. Its maximum is the growth in 0.5 s.
 /// If more than 80 % of the maximum is left, the flow becomes app-limited ("application-limited region"). If less than
 /// 50 % is left, the flow is no longer app-limited.
 ///

@@ -210,8 +210,8 @@ mod tests {
         assert!((detector.threshold_ms - expected).abs() < 1e-9, "a spike does not move it");
     }
 
-    /// With the draft's gains, the threshold hardly falls within 2 s. This protects the flow's rate against
-    /// other flows that fill the queue.
+    /// With the draft's gains, the threshold hardly falls within 2 s. If it fell quickly, other flows that fill the
+    /// queue would take the rate of this flow.
     #[test]
     fn the_drafts_form_finds_an_overload_and_keeps_its_threshold() {
         let (mut kalman, mut detector) = (Kalman::default(), Detector::new(Gains::DRAFT));

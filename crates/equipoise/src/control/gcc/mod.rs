@@ -52,8 +52,8 @@
 //! | threshold's gains up, down | 0.0087, 0.039 | 0.01, 0.000 18 |
 //! | delivery rate | lower of sending and receiving rate over 1 s | receiving rate over 0.5 s |
 //! | after overuse | 0.85 R - 5 kbit/s | 0.85 R |
-//! | increase near the capacity | half a packet per `rtt + 100 ms`, at least 4 kbit/s per second | half a packet per
-//! `rtt + 100 ms`, in steps of at least 1 kbit/s |
+//! | increase near the capacity, per `rtt + 100 ms` | half a packet | half a packet |
+//! | minimum of this increase | 4 kbit/s per second | 1 kbit/s per step |
 //! | increase up to | 1.5 R + 10 kbit/s | 1.5 R |
 //! | losses | model of the path, fitted to 15 observations | thresholds of 2 % and 10 % |
 //! | probes | yes | no |

@@ -171,8 +171,8 @@ impl Probing {
         }
     }
 
-    /// Must be called when the detector's state changes from underuse to normal. May request a probe if the rate has
-    /// fallen much before.
+    /// Must be called when the detector's state changes from underuse to normal. May request a probe if a large drop of
+    /// the rate occurred within the last `DROP_REMEMBERED`.
     pub(super) fn on_recovered(&mut self, now: Instant<SenderClock>) {
         let was_limited = self.limit_ended.is_some_and(|ended| now - ended < LIMIT_REMEMBERED);
         let (Some(drop), true) = (self.drop, self.limited_since.is_some() || was_limited) else { return };

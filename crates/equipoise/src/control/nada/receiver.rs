@@ -59,8 +59,8 @@ pub(super) struct Report {
     pub(super) round_trip_s: f64,
 }
 
-/// The queueing delay is the minimum of this number of samples, because spikes must not count as congestion. With a
-/// larger value, the reaction is later (RFC 8698, Sec. 5.1.1).
+/// The queueing delay is the minimum of this many samples, so that a short spike does not count as congestion. With
+/// more samples, the reaction is later (RFC 8698, Sec. 5.1.1).
 const MINIMUM_OF: usize = 15;
 /// QEPS: a queueing delay of at least this shows that a queue is building up, and prevents the accelerated ramp-up.
 /// With a larger value, even a longer queue of other flows does not prevent the ramp-up (RFC 8698, Table 2).
@@ -219,10 +219,10 @@ impl Receiver {
     }
 }
 
-/// Returns the queueing delay for the congestion signal, in s. A long delay counts as a shorter one
-/// ([`NadaLaw::warped`]) until `MULTILOSS` times `loss_int` packets after the last loss event. `loss_int` is the mean
-/// interval between loss events. Over the next `loss_int` packets, the result returns linearly to `queueing_s`, the
-/// measured delay (RFC 8698, Sec. 4.2). Before the second loss event, returns `queueing_s`.
+/// Returns the queueing delay for the congestion signal, in s (RFC 8698, Sec. 4.2). `loss_int` is the mean number of
+/// packets between loss events. For `MULTILOSS * loss_int` packets after a loss event, a long delay counts as a shorter
+/// one ([`NadaLaw::warped`]). Over the next `loss_int` packets, the result returns linearly to the measured delay,
+/// `queueing_s`. Before the second loss event, returns `queueing_s`.
 pub(super) fn warped_while_losing(law: &NadaLaw, queueing_s: f64, losses: &LossIntervals) -> f64 {
     let Some(loss_int) = losses.mean_closed() else { return queueing_s };
     let loss_exp = MULTILOSS * loss_int;

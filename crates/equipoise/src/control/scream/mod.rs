@@ -17,10 +17,10 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 
 /// Self-clocked rate adaptation for multimedia (`SCReAM`), version 2: a window, and the target bitrate that it allows.
 ///
-/// A reference window grows by about a segment per round trip, and faster far from congestion. L4S marks reduce the
-/// window in proportion to the fraction of marked packets, and queueing delay counts like a fraction of marks. A loss
-/// or a classic ECN mark reduces the window by a factor. The bytes in flight are limited to about the window. The
-/// media's target bitrate is the window per round trip, less a margin.
+/// A reference window grows by about a segment per round trip. It grows faster if it is far from its value when
+/// congestion last began. L4S marks reduce the window in proportion to the fraction of marked packets, and queueing
+/// delay counts like a fraction of marks. A loss or a classic ECN mark reduces the window by a factor. The bytes in
+/// flight are limited to about the window. The media's target bitrate is the window per round trip, less a margin.
 ///
 /// Source: draft-ietf-ccwg-rfc8298bis-screamv2-01, which will replace RFC 8298.
 ///
@@ -150,8 +150,9 @@ enum Cause {
 const POLICED: f64 = 0.1;
 const POLICED_FACTOR: f64 = 0.9;
 const POLICED_GROWTH: f64 = 1.001;
-/// If the target is below `LOW_TARGET` (`ACKED_BITRATE_MARGIN`) times the acknowledged rate, a backoff is multiplied by
-/// `LOW_TARGET_BACKOFF` (`BACKOFF_SCALE_LOW_TARGET_RATE`; Sec. 4.5.3).
+/// If the target bitrate is below `LOW_TARGET` (`ACKED_BITRATE_MARGIN`) times the acknowledged rate, L4S marks and
+/// queueing delay reduce the window by a smaller share: `LOW_TARGET_BACKOFF` (`BACKOFF_SCALE_LOW_TARGET_RATE`) times
+/// the usual share (Sec. 4.5.3).
 const LOW_TARGET: f64 = 0.8;
 const LOW_TARGET_BACKOFF: f64 = 0.25;
 /// Gain of the reduction of the target bitrate for waiting frames (`RATE_ADJUST_GAIN`, Sec. 4.4).

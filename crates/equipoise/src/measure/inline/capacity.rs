@@ -28,10 +28,10 @@ const KEPT: usize = 32;
 /// Minimum number of gaps for a capacity (our choice): two bursts of eight segments suffice, even if each
 /// acknowledgement covers two segments.
 const LEAST: usize = 5;
-/// A cluster contains at least 1/`CROWD_SHARE` of the gaps between acknowledgements, rounded down. Our choice: assume
-/// that segments reach the link back to back, all packets are equally large, and each segment is acknowledged. Then
-/// cross traffic at 70 % of the link's rate adds 0.7 packets per gap on average. So at least 30 % of the gaps, which is
-/// more than a fifth, contain no cross traffic.
+/// A cluster contains at least 1/`CROWD_SHARE` of the gaps between acknowledgements, rounded down. Our choice: if cross
+/// traffic takes 70 % of the link's rate, at least 30 % of the gaps contain no cross traffic, which is more than a
+/// fifth. This holds if segments reach the link back to back, all packets are equally large, and each segment is
+/// acknowledged.
 const CROWD_SHARE: usize = 5;
 /// A cluster contains at least this number of gaps between acknowledgements. Our choice: two gaps may be nearly equal
 /// by chance.

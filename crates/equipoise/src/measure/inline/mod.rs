@@ -23,9 +23,9 @@ use crate::units::{Instant, SenderClock, Size, Span};
 /// below are our choice.
 ///
 /// 1. **Hold.** New segments are held back until a stream can be sent without a break. The hold begins up to a quarter
-///    of a window after the first segment of the previous stream was acknowledged, at a different position each time.
-///    Otherwise the streams would meet the same part of another measuring connection's window in every round trip, and
-///    mistake the rate of this part for the average. The hold is abandoned after three quarters of a round trip.
+///    of a window after the first segment of the previous stream was acknowledged. The position varies, because another
+///    connection on the path may measure too: at a fixed position, the streams would always meet the same part of that
+///    connection's window. The hold is abandoned after three quarters of a round trip.
 /// 2. **Stream.** A burst of eight segments leaves back to back, then thirty-two segments follow at rising rates. If
 ///    the window is small, a stream has fewer segments. The search range contains the likely available bandwidth. It
 ///    has three equal parts, and each stream's mean rate lies in one part. The burst keeps the link's queue from
@@ -51,10 +51,10 @@ use crate::units::{Instant, SenderClock, Size, Span};
 /// segments to [`InlineConfig::most_held`] on average. Therefore a result takes three to four round trips in windows
 /// above about 300 segments, and up to 25 round trips in small windows.
 ///
-/// Evenly spaced cross traffic can lengthen every interval. For example, cross traffic takes 70 % of the capacity from
-/// the start, the sender's own link is as slow as the bottleneck, and acknowledgements are delayed. In this case, `K`
-/// is a third too low, and `A` is too high by 5 % of `K`. Acknowledgements that queue on the reverse path arrive in
-/// bunches, and a bunch looks like a faster link.
+/// Evenly spaced cross traffic can lengthen every interval of a burst, so that `K` is too low. For example,
+/// if cross traffic takes 70 % of the capacity from the start, the sender's own link is as slow as the bottleneck, and
+/// acknowledgements are delayed, then `K` is a third too low, and `A` is too high by 5 % of `K`. Acknowledgements that
+/// queue on the reverse path arrive in bunches, and a bunch looks like a faster link.
 ///
 /// There are no extra packets and no allocations. Each segment and each acknowledgement takes constant time. The
 /// evaluation of a stream also sorts up to 32 numbers for each interval of its burst. Any order of calls is safe.
@@ -97,9 +97,9 @@ pub struct InlineConfig {
 }
 
 impl InlineConfig {
-    /// Default of `most_held`, the largest average part of the window that is held back. Our choice. With 0.001, the
-    /// connection would lose less rate: at most 1 % in nearly all cases. But with a window of a hundred segments, a
-    /// result would take about twenty round trips, which is too long.
+    /// Default of `most_held`, the largest average part of the window that is held back. Our choice: with 0.001, the
+    /// connection would lose less rate. But with a window of a hundred segments, a result would take about twenty round
+    /// trips, which is too long.
     pub const MOST_HELD: f64 = 0.01;
 
     /// Returns a configuration for segments of this size, with the default [`MOST_HELD`](Self::MOST_HELD).
@@ -143,8 +143,8 @@ struct Held {
 /// of a round trip.
 const HOLD_SHARE: (i64, i64) = (3, 4);
 /// If the segments of a stream are late by more than this in total, the stream ends early. The unit is the planned
-/// interval between segments at the end of the stream. The value is our choice: the rate of a stream of forty segments
-/// would be wrong by a tenth or more.
+/// interval between segments at the end of the stream. Our choice: with more lateness, the rate of a stream of forty
+/// segments would be wrong by about a tenth or more.
 const MOST_SLIPPED: i64 = 4;
 /// A stream that ended early still counts if at least this part of its segments was sent (our choice).
 const ENOUGH: (u64, u64) = (3, 4);
@@ -230,9 +230,9 @@ impl InlineMeasurement {
                     self.phase = Phase::Sending { due: now, slipped: Span::ZERO };
                     now
                 } else if held >= most {
-                    // The hold is abandoned. The next hold waits until all segments in flight, and half as many further
-                    // segments, are acknowledged. Therefore, if the segments travel in one bunch, the next hold begins
-                    // at another place in the bunch.
+                    // The hold, which kept segments back for a measurement, is abandoned. The next hold begins when all
+                    // segments in flight, and half as many further segments, are acknowledged. So if the segments
+                    // travel in one bunch, the next hold begins at another place in the bunch.
                     let half = self.next_number.saturating_sub(self.acknowledged) / 2;
                     self.rest(self.next_number.saturating_add(half));
                     now

@@ -32,8 +32,8 @@ const MOST_BURST: usize = 8;
 /// The burst has 1/`BURST_SHARE` of the stream's segments, but at least `LEAST_BURST` and at most `MOST_BURST` (our
 /// choice).
 const BURST_SHARE: usize = 5;
-/// Segments are held back before a measurement stream. The rate of the acknowledgements that arrive meanwhile is used
-/// only if they cover at least this number of segments (our choice).
+/// While segments are held back before a measurement stream, acknowledgements of earlier segments arrive. Their rate
+/// counts as known only if they acknowledge at least this number of segments (our choice).
 const LEAST_ARRIVED: u64 = 4;
 
 impl Plan {
@@ -71,10 +71,9 @@ impl Plan {
         Span::from_nanos(from - (from - to) / steps as i64 * step.min(steps) as i64)
     }
 
-    /// Whether all segments of the stream can be sent as planned. The window has room for `room` segments now. If the
-    /// stream has more segments, acknowledgements must make room for the rest while the stream is sent. The assumed
-    /// rate of the acknowledgements is the rate while sending was on hold: `arrived` acknowledged segments in the time
-    /// `held`.
+    /// Whether all segments of the stream can be sent as planned. The window has room for `room` segments now.
+    /// Acknowledgements must make room for the other segments while the stream is sent. They are assumed to arrive as
+    /// fast as while sending was on hold, when `arrived` segments were acknowledged in the time `held`.
     pub(super) fn suffices(&self, room: u64, arrived: u64, held: Span) -> bool {
         let lack = (self.total as u64).saturating_sub(room);
         if lack == 0 {

@@ -29,8 +29,8 @@ const SUB_RANGES: usize = 3;
 /// results of single streams. The lower distance is smaller, because streams slower than the available bandwidth yield
 /// little information and delay the connection most.
 const LEAST_WIDTH: (f64, f64) = (0.1, 0.3);
-/// A result never counts as a jump if it differs from the mean of the other results by at most this part of the
-/// capacity (our choice).
+/// A result is never treated as a possible outlier if it differs from the mean of the recent results by at most this
+/// part of the capacity (our choice).
 const FAR: f64 = 0.15;
 /// A lower bound of the available bandwidth is a new result if it exceeds the mean of the recent results by more than
 /// this part of the capacity (our choice). Two streams confirm each lower bound.
@@ -129,11 +129,10 @@ impl Search {
 
     /// Returns the mean result of the streams that were faster than the available bandwidth.
     ///
-    /// A stream that is slower than the available bandwidth builds no queue. Its result is then its own rate, which is
-    /// only a lower bound of the available bandwidth. Therefore the stream does not count. A stream counts as slower
-    /// than the available bandwidth if its rate is below the previous estimate. Without an estimate, the rate is
-    /// compared with the mean result of the faster streams. The rate is not compared with the stream's own result,
-    /// because this comparison would select streams by the noise of the cross traffic.
+    /// A slower stream builds no queue, so its result is its own rate, which is only a lower bound of the available
+    /// bandwidth. A stream counts as slower if its rate is below the previous estimate. Without an estimate, a stream
+    /// counts as slower if its rate is below the mean result of the faster streams. A comparison with the stream's own
+    /// result would select streams by the noise of the cross traffic.
     fn pooled(&self, known: Option<f64>) -> f64 {
         let (mut sum, mut count) = (0.0, 0.0);
         for stream in self.found {

@@ -59,8 +59,8 @@ impl SizeClass {
 }
 
 impl BaseDelay {
-    /// How long a minimum delay counts, in s. Our choice: a queue that the sender caused empties within a few seconds,
-    /// so the window contains a delay without this queue.
+    /// How long a minimum delay counts, in s. Our choice: the sender's own queue empties within a few seconds, so the
+    /// window contains a delay without this queue.
     pub const WINDOW_S: f64 = SECONDS as f64;
 
     /// Creates a base delay without samples.

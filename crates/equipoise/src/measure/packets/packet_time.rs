@@ -6,7 +6,7 @@ use super::{Sample, SizeClass};
 /// the bottleneck. The combination is our choice.
 ///
 /// - **By the smallest delays**, for a queue that empties now and then. The delay of an empty path grows with the size
-///   of the packet (Jacobson's pathchar uses the same effect). So the smallest delays of small and of large packets give
+/// of the packet (Jacobson's pathchar uses the same effect). So the smallest delays of small and of large packets give
 ///   the time per bit; if there are no small packets, medium packets take their place. A smallest delay counts for
 ///   [`WINDOW_S`](Self::WINDOW_S). The estimate is too small if small packets met a longer queue than the fastest large
 ///   packet, and after the bottleneck became slower, until the earlier delays expire. It is too large if large packets
@@ -20,10 +20,11 @@ use super::{Sample, SizeClass};
 /// t = (b1 + b2) · 1200 bytes          l1, l2: sizes of the first and of the second packet
 /// ```
 ///
-/// If the bottleneck is busy, `b2` is the time per bit, and `b1` is zero. If jitter behind the bottleneck does not
-/// reorder packets, packets catch up with a late packet. In the model of RFC 8868, Sec. 4.5, such packets arrive as far
-/// apart as the bottleneck takes for the first one, so `b1` is the time per bit, and `b2` is zero. If the bottleneck is
-/// idle, `b1` is `-b2`, and the estimate is zero. The noise of this estimate is large while there are few pairs.
+/// If the bottleneck is busy, `b2` is the time per bit, and `b1` is zero. If the bottleneck is idle, `b1` is `-b2`, and
+/// the estimate is zero. Jitter behind the bottleneck can delay a packet so much that the next packet catches up with
+/// it. In the model of RFC 8868, Sec. 4.5, the two packets then arrive one after the other, and the interval is the
+/// bottleneck's transmission time of the first packet. In this case, `b1` is the time per bit, and `b2` is zero. The
+/// noise of this estimate is large while there are few pairs.
 #[derive(Clone, Copy, Debug)]
 pub struct PacketTime {
     /// For each size class, the sample with the smallest delay in each slot of `SLOT_S`, the current slot first.
@@ -45,13 +46,14 @@ const SLOTS: usize = 12;
 const SLOT_S: f64 = 5.0;
 /// The size to which the results apply, in bits.
 const PACKET_BITS: f64 = SizeClass::Large.usual_bits();
-/// A smaller difference of sizes, in bits, counts as this one. Otherwise the noise of the delays would be multiplied by
-/// more than 12.
+/// Lower limit, in bits, of the size difference by which the delay difference of two packets is divided. With this
+/// limit, the noise of the delays is multiplied by at most 12.
 const LEAST_APART_BITS: f64 = 800.0;
 
 impl PacketTime {
-    /// How long a smallest delay counts at most, in s, while delays are not held. It is five times as long as for the
-    /// base delay, because the queue of a slow link rarely empties.
+    /// A smallest delay expires after this time, in s. The time in which delays are held (see [`Self::come_to`]) does
+    /// not count. The value is five times as long as for the base delay, because the queue of a slow link rarely
+    /// empties.
     pub const WINDOW_S: f64 = SLOTS as f64 * SLOT_S;
 
     /// Creates a meter without packets.
@@ -87,9 +89,9 @@ impl PacketTime {
         self.pairs.push(sample);
     }
 
-    /// Returns the time that the bottleneck takes to transmit 1200 bytes, in s. Returns `None` if it is not known: the
-    /// flow has no large packets within [`WINDOW_S`](Self::WINDOW_S), or no smaller ones, and less than 50 pairs of
-    /// successive packets of sufficiently different sizes.
+    /// Returns the time that the bottleneck takes to transmit 1200 bytes, in s. Returns `None` if there is no estimate.
+    /// The estimate by the smallest delays needs a large and a smaller packet within [`WINDOW_S`](Self::WINDOW_S). The
+    /// estimate by successive packets needs 50 pairs with sufficiently different packet sizes.
     pub fn packet_s(&self) -> Option<f64> {
         match (self.by_least_delays(), self.pairs.packet_s()) {
             (Some(least), Some(pairs)) => Some(least.max(pairs)),
@@ -128,22 +130,21 @@ impl Delay {
 #[derive(Clone, Copy, Debug)]
 struct Pairs {
     last: Option<Sample>,
-    /// The normal equations. Row i has the sums of `x_i x_j`, then the sum of `x_i d`, where x is 1, `l1`, `l2` and `g`.
-    /// All sums decay with the time that the pairs cover.
+    /// The normal equations of the regression in [`PacketTime`], where x is 1, `l1`, `l2` and `g`. Row i has the sums
+    /// of `x_i x_j`, then the sum of `x_i d`. All sums decay with the time that the pairs cover.
     sums: [[f64; 5]; 4],
 }
 
-/// Time constant with which pairs lose weight, in s: after pairs whose packets left within this time in all, the weight
-/// of an earlier pair has fallen by the factor e. Times between pairs do not count. With values from 10 to 30 s, the
-/// share of bad random paths hardly differs. With 30 s, the law's share of the capacity beside TCP CUBIC is below its bar
-/// in case 5.6 with a queue of 100 ms.
+/// Time constant, in s, with which earlier pairs lose weight. Only the time between the two packets of a new pair
+/// counts as elapsed time. With values from 10 to 30 s, the share of bad random paths hardly differs. With 30 s, the
+/// law's share of the capacity beside TCP CUBIC is below its bar in case 5.6 with a queue of 100 ms.
 const PAIRS_S: f64 = 15.0;
-/// Pairs count only if their packets left within this time, in s, and if the absolute value of `d` is at most `MOST_S`,
-/// in s. Larger values come mostly from pauses, not from the transmission of packets.
+/// A pair counts only if its packets left within `PAIR_S`, in s, and if the intervals of their departures and arrivals
+/// differ by at most `MOST_S`, in s. Larger differences come mostly from pauses, not from the transmission of packets.
 const PAIR_S: f64 = 0.2;
 const MOST_S: f64 = 0.3;
-/// Minimum number of pairs, and minimum variance of the second packet's size in squared units of `PACKET_BITS`: a
-/// standard deviation of 120 bytes.
+/// Minimum number of pairs, and minimum variance of the second packet's size. The variance is in squared units of
+/// `PACKET_BITS`. Its value corresponds to a standard deviation of 120 bytes.
 const LEAST_PAIRS: f64 = 50.0;
 const LEAST_VARIANCE: f64 = 0.01;
 /// The unit of `g` in the regression, in s. It makes all regressors similar in size, for accuracy.
@@ -217,14 +218,16 @@ mod tests {
     }
 
     /// A FIFO bottleneck of `bps` with a propagation delay of 20 ms. It also serves another flow, with packets of 400
-    /// bytes at `others_bps`. Behind the bottleneck, jitter delays packets. A packet that would overtake the previous
-    /// packet arrives after it by the time that the bottleneck took for the previous packet (RFC 8868, Sec. 4.5).
+    /// bytes at `others_bps`. Behind the bottleneck, jitter delays packets, but packets do not overtake each other. The
+    /// arrivals of two packets are at least as far apart as the time that the bottleneck took for the first of them
+    /// (RFC 8868, Sec. 4.5).
     struct Bottleneck {
         bps: f64,
         others_bps: f64,
         jitter_s: f64,
-        /// When the bottleneck will be idle, when the next packet of the other flow arrives, when the last packet of
-        /// this flow arrived behind the jitter, and how long the bottleneck took for it, in s.
+        /// In s: `free_s` is when the bottleneck becomes idle, and `other_s` when the next packet of the other flow
+        /// arrives there. `last_s` is when the last packet of this flow arrived at the receiver, and `last_took_s` how
+        /// long the bottleneck took for this packet.
         free_s: f64,
         other_s: f64,
         last_s: f64,
@@ -252,8 +255,8 @@ mod tests {
         }
     }
 
-    /// Sends packets of `sizes` bytes in random order, at random intervals of 10 to 30 ms, for `seconds` from the second
-    /// `from` on.
+    /// Sends packets of `sizes` bytes in random order, at random intervals of 10 to 30 ms, for `seconds` from the
+    /// second `from` on.
     fn run(meter: &mut PacketTime, link: &mut Bottleneck, (from, seconds): (u32, u32), sizes: &[f64]) {
         for step in u64::from(from) * 50..u64::from(from + seconds) * 50 {
             let at_s = 0.02 * step as f64 + 0.01 * random(7, step);
@@ -276,8 +279,8 @@ mod tests {
         assert!(meter.pairs.packet_s().expect("100 pairs") < 0.004, "successive packets meet an idle link");
     }
 
-    /// If this test fails, a flow on a slow link whose queue never empties takes the link for a fast one. Here, the first
-    /// packet is large and meets an empty queue. All later packets meet a queue of more than 0.1 s.
+    /// If this test fails, a flow mistakes a slow link for a fast one if the queue of the link never empties. Here, the
+    /// first packet is large and meets an empty queue. All later packets meet a queue of more than 0.1 s.
     #[test]
     fn behind_a_queue_successive_packets_tell_the_time() {
         for jitter_s in [0.0, 0.010, 0.060] {
@@ -304,7 +307,8 @@ mod tests {
         assert!((packet_s - 0.012).abs() < 0.004, "{packet_s}");
     }
 
-    /// If this test fails, a flow on a fast link beside another flow that fills the queue takes the link for a slow one.
+    /// If this test fails, a flow on a fast link beside another flow that fills the queue takes the link for a slow
+    /// one.
     #[test]
     fn the_queue_of_another_flow_does_not_make_a_fast_link_slow() {
         let (mut meter, mut link) = (PacketTime::new(), Bottleneck::new(4e6, 3.8e6, 0.005));
@@ -321,8 +325,8 @@ mod tests {
         assert_eq!(meter.packet_s(), None);
     }
 
-    /// If this test fails, the meter keeps the smallest delays of a rate or a route that the path no longer has, or it
-    /// forgets them although the queue hides newer ones.
+    /// If this test fails, the smallest delays from before a change of the rate or the route never expire, or the
+    /// smallest delays expire although they are held.
     #[test]
     fn smallest_delays_expire_unless_they_are_held() {
         let expired = |held: bool| {

@@ -1,12 +1,10 @@
 use super::Sample;
 
-/// The queueing delay by pairs of packets. Flows of different rates on one path measure the same value.
+/// The queueing delay by pairs of packets (our choice). Flows of different rates on one path measure the same value.
 ///
-/// With jitter, the smallest delay in a report depends on the number of packets in the report. So a fast flow measures
-/// a shorter queue than a slow flow. This meter samples packets that left at least `APART_S` apart, and takes the
-/// smaller delay of every two successive samples. Thus each value is the minimum of two samples, whatever the rate of
-/// the flow. Flows with a packet every `APART_S` or more often also have equally many values per second. This measure
-/// is our choice.
+/// With jitter, the smallest delay in a report is lower if the report covers more packets. A fast flow would therefore
+/// measure a shorter queue than a slow flow. This meter samples packets that left at least `APART_S` apart. Of every
+/// two successive samples, the meter takes the smaller delay, whatever the rate of the flow.
 #[derive(Clone, Copy, Debug)]
 pub struct PairedDelay {
     /// `departed_s` is the departure time of the last sample, in s. If this sample is the first of a pair, `first_s` is
@@ -63,9 +61,9 @@ mod tests {
     use super::*;
     use crate::random::stream_seed;
 
-    /// Returns two means over 60 s with a report every 0.1 s, both in s: the mean of the smallest delay in each report,
-    /// and the mean of the values of [`PairedDelay`]. A packet leaves every `every_ms` and is delayed by a uniform
-    /// jitter of at most 15 ms.
+    /// Simulates 60 s with a report every 0.1 s. A packet leaves every `every_ms` and is delayed by a uniform jitter of
+    /// at most 15 ms. Returns two means over the reports, in s: of the smallest delay in each report, and of the values
+    /// of [`PairedDelay`].
     fn measured(every_ms: u32) -> (f64, f64) {
         let (mut paired, mut sums, mut reports) = (PairedDelay::new(), (0.0, 0.0), 0.0);
         for report in 0..600u32 {

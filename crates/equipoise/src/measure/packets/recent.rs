@@ -136,8 +136,8 @@ impl<'a> Run<'a> {
 mod tests {
     use super::*;
 
-    /// Returns packets of 1200 bytes that leave at `sent` bit/s and arrive at `served` bit/s, with a pause before one
-    /// packet.
+    /// Returns packets of 1200 bytes that leave at `sent` bit/s and arrive at `served` bit/s. `pause` is a packet
+    /// number and a time in s: the bottleneck serves nothing for this time before this packet.
     fn queued(sent: f64, served: f64, pause: Option<(u32, f64)>) -> Recent {
         let mut recent = Recent::new();
         for number in 0..30 {

@@ -43,10 +43,9 @@ use crate::units::{Instant, SenderClock, Span};
 ///   is followed only as fast as the estimated slope changes.
 /// - A minimum is dated at the arrival of its report. Therefore the base is wrong by up to the drift times the interval
 ///   between reports: 0.1 ms at 100 ppm and 1 s.
-/// - A queue looks like a step up if a report contains the queue's delay, but not yet the longer round trip. The
-///   step is taken back if the round trip of the
-///   next report has risen by at least half of the step. The step then counts as noise, and smaller steps are not
-///   detected for a few hundred reports.
+/// - A queue looks like a step up if a report contains the queue's delay, but not yet the longer round trip. The step
+///   is taken back if the round trip of the next report has risen by at least half of the step. The step then counts as
+///   noise, and smaller steps are not detected for a few hundred reports.
 /// - After ten minutes without a report all points are dropped, but a step during that time is still detected.
 ///
 /// Memory is fixed, with no allocation after [`PathClock::new`]. Each report computes and sorts up to 2016 slopes. Any
@@ -212,8 +211,8 @@ impl PathClock {
         Notice::ClockStepped { by: excess }
     }
 
-    /// Returns the largest difference between a report's delay and the base delay that does not count as a step of a
-    /// clock at `now`. The part of the difference that a longer round trip explains is not included.
+    /// Returns a limit, at `now`, for the difference between a report's delay and the base delay. A change of the
+    /// round-trip time explains a part of the difference. If the rest exceeds the limit, a clock stepped.
     fn step_limit(&self, now: Instant<SenderClock>) -> Span {
         let noise = Span::from_nanos((Self::STEP_NOISES * libm::sqrt(self.noise_ns2)) as i64);
         let limit = Self::LEAST_STEP + noise + self.unseen_drift(now);

@@ -73,10 +73,10 @@ impl Windows {
     /// clocks' drift would be four times as expensive.
     pub(super) const MOST: usize = 64;
     /// Age at which a minimum is dropped. Our choice: if the path becomes longer, the base delay follows within this
-    /// time. With a larger value the drift is more precise; with a smaller value old minima are forgotten sooner.
+    /// time. With a larger value, the estimate of the clock drift is more precise.
     pub(super) const HORIZON: Span = Span::from_secs(600);
-    /// Maximum duration of a window of reports (our choice). The minimum delay of each window is kept for 600 s. If
-    /// reports become rarer, but still come every few seconds, about thirty minima are kept.
+    /// Maximum duration of a window of reports. Our choice: about thirty windows then cover the 600 s for which minimum
+    /// delays are kept, even if reports become rarer.
     const LONGEST: Span = Span::from_secs(20);
     /// Maximum difference between the round trips of two windows (groups of reports) whose minimum delays may be
     /// compared. Our choice: more than the jitter of most wired paths. An undetected change of the path by 5 ms is an
@@ -165,7 +165,7 @@ impl Windows {
     }
 
     /// Adjusts all windows after a step of the sender's clock. Adds `by`, the size of the step, to the times of the
-    /// windows. The minimum delays change along a line with slope `slope`.
+    /// windows. Adds the rise of a line with slope `slope` over the time `by` to their minimum delays.
     pub(super) fn move_times(&mut self, by: Span, slope: Slope) {
         self.kept.iter_mut().for_each(|window| window.move_along(by, slope));
     }

@@ -246,8 +246,8 @@ impl LossBased {
         scored.fold((f64::MIN, last), better).1
     }
 
-    /// Limits the rise of a loss-limited rate: to a maximum for the time [`RAMP`], and to a multiple of the delivery
-    /// rate.
+    /// Limits the rise of a loss-limited rate. For the time [`RAMP`] after `ramp.since`, the rate is at most
+    /// `ramp.most_bps`. A rising rate is also limited to a multiple of the delivery rate.
     fn slow_down(&self, best: &mut Channel, last: Channel, now: Instant<SenderClock>) {
         if let Some(ramp) = self.ramp.filter(|ramp| now < ramp.since + RAMP) {
             best.bps = best.bps.min(ramp.most_bps);

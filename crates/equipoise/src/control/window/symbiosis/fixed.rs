@@ -52,9 +52,8 @@ pub const LONGEST_ROUND_TRIP_US: u64 = 1 << 24;
 pub const PARAMETER_ONE: u64 = 1 << 20;
 /// Largest value of the parameters ε and l, as a fixed-point number with 20 fractional bits (Q20).
 pub const LARGEST_PARAMETER: u64 = 100 << 20;
-/// Minimum duration of a step of the window, in µs. Shorter steps are combined into one step. The value is our choice.
-/// In this time, a window of two segments grows by many units of 2^-20 segments. A round trip takes much longer than
-/// this time.
+/// Minimum duration of a step of the window, in µs. Shorter steps are combined into one step. Our choice: much shorter
+/// than a round trip, but long enough that rounding to 2^-20 segments hardly affects a window of two segments.
 pub const LEAST_STEP_US: u64 = 500;
 
 /// The number one, as a fixed-point number with 30 fractional bits (Q30).
@@ -236,9 +235,9 @@ const LONGEST_STEP_US: u64 = 1_000_000;
 /// Returns the window after a step of Kodama 2009, Eq. 18: `w + m w dB`, where m is `strength`. The windows, in
 /// segments, and m are Q20 fixed-point numbers.
 ///
-/// dB is a random number, approximately normal with mean 0 and variance 1, times the square root of the elapsed time.
-/// The random number is a sum of twelve uniform numbers of 16 bits, minus the mean of such a sum. The step is at most
-/// half of the window, as in the float form.
+/// dB is the square root of the elapsed time, times an approximately normal random number with mean 0 and variance 1.
+/// This number is computed from the sum of twelve uniform numbers of 16 bits: `(sum - mean) / 2^16`. The step is at
+/// most half of the window, as in the float form.
 pub fn oscillated(window: u64, strength: u64, elapsed_us: u64, random: [u32; 6]) -> u64 {
     let window = window.min(LARGEST_WINDOW);
     let sum: u64 = random.iter().map(|bits| u64::from(bits & 0xFFFF) + u64::from(bits >> 16)).sum();

@@ -98,10 +98,10 @@ prop_compose! {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 4000, max_global_rejects: 40_000, ..ProptestConfig::default() })]
 
-    /// The window of the integer form differs from that of the float form by at most 0.1 % of the latter plus 10^-4
-    /// segments. This holds for any available bandwidth, round-trip time and γ, if the capacity is at least 1
-    /// segment/s, the window at least 1 segment, the converged window from 1/64 to 2^20 segments, ε at least 0.01/s,
-    /// and the elapsed time from 512 µs to 134 s.
+    /// The windows of the integer form and the float form differ by at most 0.1 % plus 10^-4 segments. This holds for
+    /// any available bandwidth, round-trip time and γ, if the capacity is at least 1 segment/s, the window at least 1
+    /// segment, the converged window from 1/64 to 2^20 segments, ε at least 0.01/s, and the elapsed time from 512 µs to
+    /// 134 s.
     #[test]
     fn it_stays_close_to_the_float_form(path in paths(), window in 20u32..40, low in any::<u64>(), time in 9u32..27, rest in any::<u32>(), gamma in 0u64..PARAMETER_ONE, epsilon in 10_486..=LARGEST_PARAMETER) {
         let fixed = FixedLaw { gamma, epsilon_per_s: epsilon };
