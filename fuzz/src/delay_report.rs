@@ -41,9 +41,9 @@ fn carry(sent: DelaySummary) {
     }
 }
 
-/// Checks the conversion of an NTP timestamp to a time. Except for rounding, the time must have this timestamp. The
-/// time must be at most half an NTP era from `reference`, which is in ns. A result at a limit of the clock's range is
-/// not checked.
+/// Checks the conversion of an NTP timestamp to a time. If the time is converted back, the timestamp must be the same,
+/// except for rounding. The time must be at most half an NTP era from `reference`, which is in ns. A result at a limit
+/// of the clock's range is not checked.
 fn near(time: NtpTime, reference: u64) {
     const HALF_AN_ERA_NS: u64 = 1_000_000_000 << 31;
     let found = time.to_instant_near(Instant::from_nanos(reference)).as_nanos();

@@ -1,5 +1,5 @@
-// Runs the simulator in a worker, so that the page stays responsive. build.mjs inserts the JavaScript code that
-// wasm-bindgen generates before this script.
+// Runs the simulator in a worker, so that the page stays responsive. build.mjs puts the JavaScript code from
+// wasm-bindgen in front of this script.
 const ready = new Promise((resolve) => {
   self.addEventListener("message", function begin({ data }) {
     if (!data.wasm) return;

@@ -18,8 +18,8 @@ pub(crate) fn run(workspace: &Workspace) -> Result<(), Error> {
         let bare = ["clippy", "-p", "equipoise-cli", "--bins", "--no-default-features", "--features", features];
         workspace.cargo(bare).arguments(["--", "-D", "warnings"]).run()?;
     }
-    // Exclude the command `equipoise` and the C library, because their documentation would have the same path as that
-    // of the crate `equipoise`.
+    // `--lib` excludes the command `equipoise`, and `--exclude` the C library. Their documentation would have the same
+    // path as that of the crate `equipoise`.
     let doc = ["doc", "--workspace", "--exclude", "equipoise-c", "--no-deps", "--lib", "--features", BOTH_STACKS];
     workspace.cargo(doc).variable("RUSTDOCFLAGS", "-D warnings").run()?;
     cites::run(workspace)

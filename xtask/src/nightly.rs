@@ -80,7 +80,7 @@ impl Part {
     }
 }
 
-/// Runs all parts whose name begins with `wanted`, and continues if a part fails. Writes each result into the book.
+/// Runs all parts whose name begins with `wanted`, and continues if a part fails. Writes each result to `PAGE`.
 ///
 /// Returns [`Error::Usage`] if no part's name begins with `wanted`, and [`Error::Nightly`] if a part failed.
 pub(crate) fn run(workspace: &Workspace, wanted: &str) -> Result<(), Error> {

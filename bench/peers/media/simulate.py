@@ -14,8 +14,8 @@ LIMITS = 'initial_rate = "300 kbit/s", min_rate = "0.1 Mbit/s", max_rate = "5 Mb
 
 
 def law(name, format_, interval, more=""):
-    """Returns keys of the scenario's session for a control law. The session sends evenly spaced packets at the allowed
-    rate, as `equipoise send` does.
+    """Returns the scenario keys of a session with this control law and this feedback. By default, the session sends
+    evenly spaced packets at the allowed rate, as `equipoise send` does.
     """
     return {
         "controller": f'{{ name = "{name}", {LIMITS}{more} }}',

@@ -17,8 +17,7 @@ use crate::error::CliError;
 pub(crate) enum Outcome {
     /// The command has done all of its work.
     Complete,
-    /// With `--check`: a session did not hold its target delay, or too many runs of `equipoise suite paths` did not
-    /// meet its criteria.
+    /// With `--check`: a session did not hold its target delay, or `equipoise suite paths` had too many bad runs.
     NotHeld,
     /// Ctrl-C interrupted the command. The results up to the interruption are written.
     #[cfg(feature = "live")]

@@ -213,8 +213,7 @@ mod tests {
         let writer = Writer::start(output, MOST);
         let taken = (0..10_000u64).filter(|_| writer.inlet().offer(vec![7; 1000])).count();
         let (dropped, has_failed) = (writer.inlet().dropped(), writer.has_failed());
-        // The thread starts to read the pipe before the assertions. A failed assertion drops the writer, which waits
-        // until all its output is read. Without a reader, the wait would not end.
+        // `finish` waits until all data is written to the pipe. Without this reader, the wait would not end.
         let read = thread::spawn(move || {
             let mut all = Vec::new();
             reader.read_to_end(&mut all).map(|_| all.len())

@@ -1,9 +1,9 @@
 //! Matches feedback with the packets that were sent.
 //!
-//! The element comes before `rtpsession`, which assigns transport-wide sequence numbers and reports them only with
-//! feedback. So the element gives each packet a number of its own. The difference between a packet's two numbers is
-//! constant. The element finds this difference by comparing the sending times and the sizes of packets, and finds it
-//! again if times and sizes no longer match.
+//! The element comes before `rtpsession`. `rtpsession` assigns transport-wide sequence numbers, and tells them to the
+//! element only with feedback. So the element also numbers the packets. The difference between the two numbers of a
+//! packet is the same for all packets. The element finds this difference by comparing the sending times and the sizes
+//! of packets. If times and sizes no longer match, the element searches for the difference again.
 
 use std::collections::VecDeque;
 
@@ -129,9 +129,8 @@ impl Departures {
         PacketStatus { sequence: number as u16, arrival }
     }
 
-    /// Returns the number that this element gave the packet in `status`. `distance` is the difference between the
-    /// sequence number in `status` and this number. Several packets may have the same sequence number, because sequence
-    /// numbers wrap. In this case, the newest of them counts.
+    /// Returns the number that this element gave the packet in `status`. This number plus `distance` is the sequence
+    /// number in `status`, modulo 2¹⁶. If this is true for several packets, the newest of them is meant.
     fn number(&self, status: &Status, distance: u16) -> Option<u64> {
         let newest = self.next.checked_sub(1)?;
         newest.checked_sub(u64::from((newest as u16).wrapping_sub(status.sequence.wrapping_sub(distance))))
@@ -157,8 +156,8 @@ impl Departures {
     }
 
     /// Finds the difference between the number that `rtpsession` gave a packet and the number that this element gave
-    /// the packet. The candidates for the packet of the first status are the packets that left the element before the
-    /// sending time in this status. The newest candidate is tried first.
+    /// the packet. The first status is compared with the packets that left the element before the sending time in this
+    /// status, the newest packet first.
     fn find(&self, statuses: &[Status]) -> Option<u16> {
         let first = statuses.first()?;
         let left = time(first.left_ns);

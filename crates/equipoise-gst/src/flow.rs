@@ -232,8 +232,8 @@ impl Flow {
         self.keep_pace();
     }
 
-    /// Whether the data in flight has reached the window plus the data that is sent between two reports. That data is
-    /// added because packets that have arrived count as in flight until the next report.
+    /// Whether the window is full. Packets that have arrived count as in flight until the next report. Therefore the
+    /// data that is sent between two reports is added to the window.
     fn is_window_full(&self) -> bool {
         let untold = self.guest.rate().as_bps_f64() * self.reports.apart().as_secs_f64() / 8.0;
         // At least one packet may be in flight; otherwise there would never be feedback.

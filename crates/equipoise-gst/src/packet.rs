@@ -44,8 +44,8 @@ impl PacketInfo {
 /// Sec. 2).
 pub(crate) const TRANSPORT_WIDE: &str = "http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01";
 
-/// Returns the identifier of the header extension for the transport-wide number in these caps. The identifier is `N` in
-/// the field name `extmap-N`, and the field contains the extension's URI.
+/// Returns the identifier that these caps assign to the header extension for the transport-wide number. In the caps,
+/// the extension's URI is in a field named `extmap-N`, where `N` is the identifier.
 pub(crate) fn extension_of(caps: &gst::CapsRef) -> Option<u8> {
     caps.structure(0)?.iter().find_map(|(field, value)| {
         let id = field.strip_prefix("extmap-")?;

@@ -13,10 +13,9 @@ const MAP: &str = "window_presets";
 /// A variant of the kernel's Reno or CUBIC whose congestion window can be set. The variant is registered until this
 /// value is dropped. If another process registered the variant first, that process keeps it registered.
 ///
-/// Linux does not let applications set a connection's congestion window. With this variant, a connection behaves as
-/// with the original congestion control, with one exception: after [`set`](Self::set), the connection's window becomes
-/// the stored value when the connection next sends while no data is in flight. A flow pair sets its window at the
-/// beginning of a probing period (Tobe 1999, Sec. 4).
+/// [`set`](Self::set) sets the window of a connection. In all other respects, the variant behaves like the original
+/// congestion control. A flow pair sets the window of its TCP connection at the beginning of a probing period (Tobe
+/// 1999, Sec. 4).
 #[derive(Debug)]
 pub struct PresetWindow {
     name: &'static str,

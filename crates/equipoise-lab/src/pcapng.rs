@@ -3,7 +3,7 @@
 //!
 //! Source: draft-ietf-opsawg-pcapng-02, Sec. 4.1, 4.2 and 4.3. Each datagram is written with the IPv4 and UDP headers
 //! that it would have on a real network. Times are simulated times, in nanoseconds since the start of the simulation.
-//! TCP segments are left out: the simulator's segments use their own header format, which no other program can read.
+//! TCP segments are left out, because other programs cannot read the header format of the simulator's segments.
 
 use std::io::{self, Write};
 

@@ -132,7 +132,7 @@ pub struct Run {
     /// One entry per flow, in the scenario's order.
     pub flows: Vec<FlowResult>,
     /// One entry for each link's forward direction, in the scenario's order. After these, one entry for each reverse
-    /// direction that carries media or data, instead of only feedback or acknowledgements.
+    /// direction that carries media or data. A reverse direction with only feedback or acknowledgements has no entry.
     pub links: Vec<LinkResult>,
     /// The results of all media together, for the whole run and for each phase; omitted if no flow sends media.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -415,9 +415,9 @@ pub struct TcpSample {
     pub available_bps: Option<f64>,
 }
 
-/// Excursions of the delay: time spans in which the intervals' mean delays were above twice the target. Intervals in
-/// the warm-up do not count. Intervals also do not count if a step occurs in the interval, or less than three interval
-/// lengths before the start of the interval. A step is a change of capacity or load, or the loss or return of a path.
+/// Excursions of the delay: series of control intervals whose mean delays are above twice the target. Intervals in the
+/// warm-up, intervals with a step, and the three intervals after a step do not count. A step is a change of capacity or
+/// load, or the loss or return of a path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ExcursionResult {
     /// Total length of the excursions, in seconds.
@@ -562,8 +562,8 @@ fn steps(scenario: &Scenario) -> Vec<Step> {
     steps
 }
 
-/// Maximum number of parts of equal length into which a run is divided to draw a recorded capacity. The mean capacity
-/// of each part is drawn.
+/// Maximum number of steps in the chart of a recorded capacity. Each step shows the mean capacity over an equal part of
+/// the run.
 const PARTS: i64 = 200;
 
 /// Returns a link's capacity over a run, at a resolution that is enough for charts; `None` if the capacity is

@@ -9,8 +9,8 @@ use crate::result::{ExcursionResult, FlowResult, Run, World};
 const HELD_WITHIN: f64 = 0.15;
 /// A delay above this multiple of the target is an excursion. Our choice.
 pub(crate) const EXCURSION_FROM: f64 = 2.0;
-/// A session did not hold its target delay if its delay was an excursion (above [`EXCURSION_FROM`] times the target)
-/// for longer than this. Our choice, which is about the time of a few spoken words.
+/// A session did not hold its target delay if its delay stayed above [`EXCURSION_FROM`] times the target for longer
+/// than this. Our choice: about the time of a few spoken words.
 const LONGEST_EXCURSION: Span = Span::from_secs(2);
 /// A session counts as limited if the application or a rate limit set the rate in at least this share of the decisions.
 /// Our choice.

@@ -113,9 +113,9 @@ impl PayloadSender {
     /// Maximum length of a part in bytes. Longer payload is divided into parts, and each part is passed as soon as the
     /// channel has space for it.
     pub(crate) const PART: usize = Self::MOST / 4;
-    /// Waiting threads and tasks are woken when at most this many bytes are left in the channel. Our choice: then there
-    /// is space for two parts of [`PART`](Self::PART) bytes, and the sender's thread need not wake a waiting thread for
-    /// every packet.
+    /// Threads and tasks that wait for space are woken when the channel contains at most this many bytes. Our choice:
+    /// then there is space for two parts of [`PART`](Self::PART) bytes, and the sender's thread need not wake a waiting
+    /// thread for every packet.
     const LOW: usize = Self::MOST / 2;
 
     /// Passes payload to the sender, and blocks while the channel is full. The payload is either the next bytes of a
@@ -352,7 +352,7 @@ mod tests {
         }
         drop(queue);
         let (first, second) = writer.join().expect("no panic");
-        // The second payload is longer than the channel, so some of it is still to be passed when the receiver is
+        // The second payload does not fit into the channel, so it cannot be passed completely before the queue is
         // dropped.
         assert_eq!((first, second), (Ok(()), Err(Closed)));
     }

@@ -52,13 +52,13 @@ impl Word {
     }
 }
 
-/// A buffer for the kernel's control messages about an error: the messages that come with every datagram, the error,
-/// and the address of the host that reported the error.
+/// Returns a buffer for the control messages that the kernel returns with an error. These are the error, the address of
+/// the host that reported the error, and the control messages that come with every datagram.
 fn error_buffer() -> Vec<u8> {
     cmsg_space!(TimeSpec, u32, libc::c_int, libc::sock_extended_err, libc::sockaddr_in6, libc::sockaddr_in6)
 }
 
-/// Whether a control message is an ICMP error that a destination is unreachable (RFC 792; RFC 4443, Sec. 3.1). "Packet
+/// Whether a control message reports the ICMP error "destination unreachable" (RFC 792; RFC 4443, Sec. 3.1). "Packet
 /// too big" and "fragmentation needed" do not count.
 const fn is_unreachability(control: &ControlMessageOwned) -> bool {
     const UNREACHABLE: (u8, u8) = (libc::SO_EE_ORIGIN_ICMP, 3);

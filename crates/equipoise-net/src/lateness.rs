@@ -59,8 +59,8 @@ impl LatenessMeter {
         })
     }
 
-    /// The value at `per_mille` per mille, by nearest rank. The result is the upper edge of the bin that contains this
-    /// value, but at most the recorded maximum.
+    /// Returns the quantile `per_mille`/1000, by nearest rank. It is rounded up to the upper edge of its bin, but is at
+    /// most the recorded maximum.
     fn per_mille(&self, per_mille: u64) -> Span {
         let rank = (self.count * per_mille).div_ceil(1000);
         let mut below = 0;

@@ -210,8 +210,8 @@ impl Socket {
     /// Reads one datagram into `buffer`. Returns `None` if no datagram is waiting, or if the call has skipped the
     /// maximum number of datagrams and errors.
     ///
-    /// The call skips datagrams from source port 0. It also skips errors about earlier datagrams, because the peer may
-    /// not be running yet, or may have ended.
+    /// The call skips datagrams from source port 0. It also skips ICMP errors about datagrams that this socket sent,
+    /// because the peer may not be running yet, or may have ended.
     ///
     /// # Errors
     /// [`NetError::Receive`] if the socket can no longer receive.

@@ -59,8 +59,8 @@ impl<T> Worker<T> {
         self.release()()
     }
 
-    /// Returns a function that waits until the thread ends. If this function is dropped without a call, the thread is
-    /// not stopped and runs to its own end.
+    /// Returns a function that waits until the thread ends. If the returned function is never called, the thread still
+    /// runs until it ends by itself.
     pub(crate) fn release(mut self) -> impl FnOnce() -> Result<T, NetError> + use<T> {
         let (name, thread) = (mem::take(&mut self.name), self.thread.take());
         move || thread.and_then(|thread| thread.join().ok()).ok_or(NetError::Panicked { name })

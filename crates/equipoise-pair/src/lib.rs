@@ -152,9 +152,9 @@ pub enum Event {
 }
 
 impl Event {
-    /// Returns the corresponding event of an RTP session, for an observer of the flow. Returns `None` for
-    /// [`TcpBroken`](Self::TcpBroken), and for [`Ended`](Self::Ended), because the RTP part emits its own event at the
-    /// end of the flow.
+    /// Returns the corresponding event of an RTP session, for an observer of the flow. An RTP session has no event for
+    /// [`TcpBroken`](Self::TcpBroken), so the result is `None`. The result is also `None` for [`Ended`](Self::Ended),
+    /// because the RTP part emits its own event at the end of the flow.
     pub fn in_session(self) -> Option<equipoise_session::Event> {
         match self {
             Self::Rtp(event) => Some(event),

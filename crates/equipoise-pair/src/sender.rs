@@ -286,9 +286,9 @@ impl Sender {
     }
 
     /// Returns the value for the socket option `TCP_NOTSENT_LOWAT`; `None` if the caller need not watch TCP. Linux
-    /// reports the socket as writable when TCP has fewer unsent bytes than half of this value. The caller must then
-    /// call [`handle`](Self::handle) with [`Input::Tcp`], even before the time of [`wake`](Self::wake). With the value
-    /// 1, this is when TCP has no unsent bytes.
+    /// reports the socket as writable when TCP has fewer unsent bytes than half of this value, so for the value 1 when
+    /// TCP has no unsent bytes. When the socket is writable, the caller must call [`handle`](Self::handle) with
+    /// [`Input::Tcp`], even before the time of [`wake`](Self::wake).
     pub fn tcp_awaited(&self) -> Option<u64> {
         match self.stage {
             Stage::Tcp | Stage::TcpDrains if !self.is_written() => Some(self.unsent_limit()),
@@ -345,8 +345,8 @@ impl Sender {
         if self.stage == Stage::TcpDrains && self.is_written() && self.tcp.unsent == 0 {
             self.begin_running(now);
         }
-        // A stopped flow normally ends while RTP sends. But if a circuit breaker has stopped RTP, TCP sends the waiting
-        // data.
+        // After a stop, the flow does not change from RTP to TCP, unless a circuit breaker has stopped RTP. Then TCP
+        // sends the waiting data.
         let ends_running = if self.stopping { self.rtp.is_circuit_broken() } else { self.tpba.is_over(now) };
         if let Stage::Rtp { since } = self.stage
             && ends_running

@@ -45,8 +45,8 @@ pub(crate) fn here<T: Send>(
     watch.into_inner().unwrap_or_else(PoisonError::into_inner).1.map(|()| result)
 }
 
-/// Runs a job of several simulation runs on a separate thread. Meanwhile, this thread waits, handles signals and shows
-/// the progress. Arguments and exceptions are those of [`here`].
+/// Runs a job of several simulation runs on a separate thread. Meanwhile, the calling thread waits, handles signals and
+/// shows the progress. Arguments and exceptions are those of [`here`].
 pub(crate) fn aside<T: Send>(
     py: Python<'_>,
     stop: &Stop,

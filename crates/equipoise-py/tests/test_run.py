@@ -167,8 +167,8 @@ def test_other_threads_run_meanwhile() -> None:
 
 @pytest.mark.parametrize("runs", [1, 8])
 def test_progress_is_told_and_its_exception_ends_the_run(runs: int) -> None:
-    """If this test fails, the reported shares do not rise to 1, or an exception of the callback does not end the
-    run."""
+    """If this test fails, the reported progress falls or does not reach 1, or an exception of the callback does not end
+    the run."""
     shares: list[float] = []
     equipoise.run(equipoise.DEMO, set={"duration": "120 s"}, runs=runs, progress=shares.append)
     assert shares == sorted(shares) and shares[-1] == 1

@@ -49,8 +49,9 @@ def test_workers_give_the_same_bytes(tmp_path: Path, backend: str) -> None:
 
 
 def test_workers_of_ray_give_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If this test fails, a sweep with ray writes other bytes than a sweep without workers. The sweep has two rounds,
-    because ray returns all results of a round at once. """
+    """If this test fails, a sweep with ray writes other bytes than a sweep without workers. Ray returns no result
+    before a round of up to 16 parts is complete. The sweep has 24 parts, so it takes two rounds.
+    """
     ray = pytest.importorskip("ray", reason="ray for this Python")
     monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
     alone = equipoise.sweep(equipoise.DEMO, tmp_path / "alone.parquet", **DESIGN)

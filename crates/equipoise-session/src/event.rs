@@ -86,8 +86,8 @@ pub enum Event {
         /// Delay in the interval that ended with the request. `None` if the interval has too few samples, if a clock
         /// was set during the interval, or if the relation of the sender's and the receiver's clocks is not known yet.
         delay: Option<DelaySummary>,
-        /// Time from sending the request to receiving the report, minus the time for which the receiver held the report
-        /// (RFC 3550, Sec. 6.4.1).
+        /// Round-trip time: the time from sending the request to receiving the report, minus the time that the receiver
+        /// took from the request's arrival to sending the report (RFC 3550, Sec. 6.4.1).
         round_trip: Span,
         /// Share of lost packets, 0 to 1, among the packets sent between two requests: the request that the previously
         /// applied report answers, and the request that this report answers.
@@ -107,9 +107,9 @@ pub enum Event {
         /// Number of packets whose fate became unknown, because the report on them is missing. Their fate stays unknown
         /// unless a later report covers them.
         unknown: u64,
-        /// Round-trip time of the newest packet that this report is the first to acknowledge. The time from the
-        /// packet's arrival until the receiver made the report is subtracted, if it is known. `None` if the report is
-        /// not the first to acknowledge any packet, or if the times in the report are impossible.
+        /// Round-trip time of the newest of the `arrived` packets, without the time from the packet's arrival to the
+        /// creation of the report. If this time is unknown, it is not subtracted. `None` if `arrived` is 0, or if the
+        /// times in the report are impossible.
         round_trip: Option<Span>,
     },
     /// ECN fails on the path: of the last ECN-capable packets, none arrived with ECT or CE. From now on, media on this

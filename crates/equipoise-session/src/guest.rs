@@ -151,9 +151,8 @@ impl Guest {
     /// the time at which the pacer would release the next packet.
     ///
     /// A stack that detects by itself when it is app-limited sets [`PacketFeedback::app_limited`] and need not call
-    /// this function. Even if the stack neither sets `app_limited` nor calls this function, the sending rate is at most
-    /// twice the rate that arrives. While this limit is in effect, the guest tells the controller not to raise its
-    /// rate.
+    /// this function. If the stack does neither, the sending rate is still limited to twice the delivery rate, provided
+    /// that the controller's `is_held_to_proof` is true.
     pub fn on_idle(&mut self, from: Instant<SenderClock>) {
         self.application.waits(from);
     }
@@ -213,8 +212,8 @@ impl Guest {
             return false;
         }
         if now - self.last > REPORT * SILENT.cast_signed() {
-            // A sender without new packets gets no feedback if its last packets were lost, so it stops waiting. The
-            // next packet starts a new wait for feedback.
+            // The sender has sent nothing for a while. If its last packets were lost, no feedback will come. Therefore
+            // the sender waits for feedback again only after its next packet.
             self.waiting_since = None;
         } else {
             if self.missing >= SILENT {
@@ -227,8 +226,8 @@ impl Guest {
         true
     }
 
-    /// Returns when the next report counts as missing. The first three missing reports count together. Each further
-    /// missing report counts individually.
+    /// Returns when the number of missing reports next rises. It rises from zero to three at once, and then by one for
+    /// each further missing report.
     fn silence_at(&self) -> Option<Instant<SenderClock>> {
         let reports = i64::try_from(self.missing.max(SILENT - 1)).unwrap_or(i64::MAX).saturating_add(1);
         self.waiting_since.map(|since| since + self.round_trip + REPORT * reports)

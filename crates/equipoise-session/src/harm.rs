@@ -118,8 +118,9 @@ impl Told {
         bins.iter().sum::<f64>() / bins.len() as f64
     }
 
-    /// Returns the longest time, in ns, for which the sending rate exceeded a limit. The limit is the sum of twice the
-    /// delivery rate and, for each controller, 1.5 times [`LOWEST`]. Both rates are means over the last second.
+    /// Returns the longest time, in ns, for which the sending rate exceeded a limit. The limit is twice the delivery
+    /// rate, plus 1.5 times [`LOWEST`] for each controller. The sending rate and the delivery rate are means over the
+    /// last second.
     pub(crate) fn longest_excess(&self, controllers: u32) -> u64 {
         let over = |of: &[f64], at: usize| of[at.saturating_sub(3)..=at].iter().sum::<f64>() / 4.0;
         let (mut longest, mut present) = (0, 0);

@@ -64,9 +64,8 @@ struct Link {
     feeders: Vec<Feeder>,
     /// All arrivals before this time were processed; not used in networks with cycles of links.
     known: Time,
-    /// Whether the link is in a cycle of links or behind a cycle, and carries packets of streams, but no packets of
-    /// sessions. Nothing limits how far ahead such a link can be computed. Therefore the simulation sets a limit: the
-    /// link is computed only up to the time before which all packets of sessions are known.
+    /// Whether the link carries no packets of sessions, and is in a cycle of links or behind such a cycle. Nothing
+    /// limits how far ahead such a link can be computed. Therefore it is computed only up to the time `Network::known`.
     is_adrift: bool,
     /// Whether the link counts the bytes of each route separately.
     counts_own: bool,
@@ -182,8 +181,7 @@ impl Network {
     }
 
     /// Returns the time up to which the network must know all packets that sessions send, before it can process its
-    /// next packet. Until it processes this packet, no packet arrives at a session. `None` if the network has no
-    /// packets.
+    /// next packet. `None` if the network has no packets.
     pub(crate) fn next_known(&self) -> Option<Time> {
         (0..self.links.len()).filter_map(|link| self.next_known_at(link)).min()
     }
@@ -202,8 +200,8 @@ impl Network {
     /// Sends a session's packet at [`Packet::at`]. If the route has no link, the packet has arrived, and the function
     /// returns it.
     pub(crate) fn send(&mut self, packet: Packet) -> Option<Packet> {
-        // After a run, `known` is 1 ns after the end of the run. If the caller then stops a session, the session may
-        // still send packets at the end of the run.
+        // After a run, `known` is 1 ns after the end of the run. A session that is stopped then may still send packets,
+        // whose sending time is the end of the run.
         let past = self.known - packet.at > Span::from_nanos(1);
         debug_assert!(
             !past,

@@ -65,10 +65,10 @@ pub enum Way {
 
 /// Observes the events at the endpoints of flows.
 ///
-/// The events of all sessions are reported in time order. The events of each endpoint of a stream are also in time
-/// order, but an event of a stream may be reported before an earlier event of a session. When
-/// [`World::run`](crate::World::run) returns, all events up to the end of the run have been reported. Any closure over
-/// time, flow, endpoint and event is an observer.
+/// The events of all sessions are reported in time order. The events of each endpoint of a [`Stream`](crate::Stream)
+/// are also in time order, but may be reported before earlier events of other flows. When
+/// [`World::run`](crate::World::run) returns, all events up to the end of the run have been reported. A closure with
+/// the arguments time, flow, endpoint and event is also an observer.
 pub trait Observer {
     /// Called for an event at one endpoint of a flow.
     fn on_event(&mut self, now: Time, flow: FlowId, side: Side, event: &Event);

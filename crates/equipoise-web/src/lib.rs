@@ -37,7 +37,7 @@ pub fn controllers() -> Result<String, JsError> {
     serde_json::to_string(&play::controllers()).map_err(|error| JsError::new(&error.to_string()))
 }
 
-/// Returns the scenarios included in the page as JSON, with `name`, `description`, `duration_s` and `text` of each.
+/// Returns JSON with the `name`, `description`, `duration_s` and `text` of each scenario that is part of the page.
 ///
 /// # Errors
 /// Never, because text and numbers can always be converted to JSON.

@@ -64,8 +64,8 @@ pub(crate) struct Report {
     pub(crate) chromium: String,
     pub(crate) frames_sent: u64,
     pub(crate) frames_decoded: u64,
-    /// For each record in `seconds` with a visible freeze since the previous record: the time of the record since the
-    /// start of the run, and the length of the longest freeze, both in s.
+    /// The visible freezes, at most one per record in `seconds`. An entry contains the time of the record since the
+    /// start of the run, and the length of the longest freeze since the previous record, both in s.
     pub(crate) gaps: Vec<(f64, f64)>,
     pub(crate) jitter_buffer_s: Option<f64>,
     pub(crate) packets_lost: i64,

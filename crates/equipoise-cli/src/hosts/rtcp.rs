@@ -13,9 +13,9 @@ use equipoise_session::wire::is_rtcp;
 use equipoise_session::wire::key_frames::{KeyFrameFeedback, KeyFrameRequest, encode_key_frame_request};
 use equipoise_session::wire::rtcp::{encode_cname, encode_receiver_report, parse_compound};
 
-/// Forwards the decoder's key-frame requests to the senders of the requested SSRCs, until `stop` is set. The requests
-/// arrive at `socket`, from which the decoder's RTP packets are sent (RFC 5761). `socket` needs a read timeout, so that
-/// the thread notices `stop`. Requests from hosts other than the decoder's host are ignored.
+/// Forwards the decoder's key-frame requests to the senders of the requested SSRCs, until `stop` is set. `socket`
+/// receives the requests, and also sends RTP packets to the decoder (RFC 5761). It needs a read timeout, so that the
+/// thread notices `stop`. Requests from hosts other than the decoder's host are ignored.
 pub(super) fn from_decoder(socket: UdpSocket, decoder: SocketAddr, key_frames: KeyFrames, stop: Arc<AtomicBool>) {
     thread::spawn(move || {
         let mut buffer = [0; 2048];

@@ -130,8 +130,8 @@ macro_rules! path_options {
             /// Propagation delay, such as 10ms
             #[arg(long = concat!($prefix, "delay"), id = concat!($prefix, "delay"), value_name = "TIME")]
             pub(crate) delay: Option<Span>,
-            /// Maximum variation of the delay, such as 2ms; "2ms normal" for a standard deviation, "5ms half-normal"
-            /// for the distribution of RFC 8868. Keeps the order of packets
+            /// Random variation of the delay: "2ms" is the maximum variation, "2ms normal" the standard deviation, and
+            /// "5ms half-normal" the standard deviation for the jitter of RFC 8868. Jitter does not reorder packets
             #[arg(long = concat!($prefix, "jitter"), id = concat!($prefix, "jitter"), value_name = "TIME")]
             pub(crate) jitter: Option<Jitter>,
             /// Share of packets that are lost at random, such as 1%

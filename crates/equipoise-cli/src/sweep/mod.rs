@@ -25,8 +25,8 @@ pub(crate) fn run(options: &Sweep) -> Result<Outcome, CliError> {
     };
     let folder = folder.map_err(CliError::Sweep)?;
     let is_quiet = options.quiet || Output::take_stdout([&parquet, &csv]);
-    // Without scenario files, results are merged, and no runs are simulated. So the front end of a cluster can merge
-    // results without simulating the missing runs of other computers.
+    // With `--merge` or `--csv` but without scenario files, no runs are simulated. So the front end of a cluster can
+    // merge results without simulating the missing runs of other computers.
     if !(options.files.is_empty() && is_merged) {
         let meter = Meter::new(options.quiet);
         let shard = options.shard.unwrap_or(Shard::ALL);

@@ -169,8 +169,8 @@ impl Board {
         self.at_s = self.at_s.max(at_s);
     }
 
-    /// Returns the sum of the rates of all open series (each a session, a flow or one direction of an emulated path)
-    /// with the direction `way`, in bit/s; `None` if there is no open series.
+    /// Returns the sum of the rates of all open series with the direction `way`, in bit/s; `None` if there are no such
+    /// series. A series is a session, a flow or one direction of an emulated path.
     pub(crate) fn rate_bps(&self, way: Way) -> Option<f64> {
         let rates = self.open.values().filter(|series| series.open.direction == way).map(|series| series.now.rate_bps);
         rates.reduce(|sum, rate| sum + rate)

@@ -95,8 +95,8 @@ impl Hub {
         if !self.is_closed {
             self.pages.push(page);
         }
-        // The kept lines, which contain the `Interval` events, come last. So the intervals of an ended series follow
-        // the series' `End` event. The page can plot them nevertheless.
+        // The `Interval` events are in the kept lines, which come last. The page can plot the intervals of a series
+        // even after the series' `End` event.
         let open = self.open.values().flat_map(|(open, breaker)| [Some(open), breaker.as_ref()]).flatten();
         let so_far =
             self.start.iter().chain(self.ended.iter().flatten()).chain(open).chain(&self.kept).cloned().collect();

@@ -76,8 +76,8 @@ impl Page {
         let _ = writeln!(self.text, "equipoise_views_dropped_total {dropped}");
     }
 
-    /// Writes the number of open series (sessions, flows or directions of a path) and the totals of each direction. The
-    /// totals include series that have ended.
+    /// Writes the number of open series (sessions, flows or directions of a path) and the totals of all series, in each
+    /// case separately for sent, received and carried packets. The totals include series that have ended.
     fn all(&mut self, board: &Board) {
         let ways: Vec<_> = board.sums.iter().map(|(way, total)| (*way, *total)).collect();
         self.family("sessions", Kind::Gauge, "", "Open sessions, flows or directions of a path.");

@@ -163,8 +163,8 @@ fn a_session_clock_that_jumps_or_stalled_is_noticed_and_the_rate_comes_back() {
     for (number, (side, by)) in STEPS.into_iter().enumerate() {
         let from = 2 * (at(number) as i64 + sender_ahead) as usize;
         sender_ahead += if side == 0 { by } else { 0 };
-        // Six intervals of half a second have no media if the sender's clock skips them, or if the receiver is
-        // suspended.
+        // A step of 3 s leaves six intervals of half a second without media in two cases: the sender's clock was set
+        // forward, or the receiver was suspended.
         let until = from + if (side == 0) == (by > 0) { 6 } else { 0 };
         let (before, least) = around(&told.rates(), from, WATCHED);
         let rates = told.rates();

@@ -113,9 +113,9 @@ fn reno_and_cubic_share_a_bottleneck_with_a_session_and_lie_over_their_simulatio
     assert!(page.contains("live: congestion window") && page.contains("simulated: congestion window"));
 }
 
-/// The limit of the goodput is 19.21 Mbit/s, because the session leaves 19.9 of 20 Mbit/s, and 1448 of 1500 bytes are
-/// data. A higher goodput shows that packets bypass the link. A far lower goodput shows that something other than the
-/// link limits it.
+/// A media session uses 0.1 of the link's 20 Mbit/s. Of the 1500 bytes of a TCP packet, 1448 are data. The goodput of
+/// TCP is therefore at most 19.21 Mbit/s. A higher goodput shows that packets bypass the link. A far lower goodput
+/// shows that something other than the link limits TCP.
 #[test]
 #[ignore = "real time: 7 s"]
 fn alone_it_has_the_whole_link_but_for_its_headers_and_no_more() {

@@ -35,8 +35,8 @@ pub(crate) struct Terminal {
 }
 
 impl Terminal {
-    /// Opens a terminal on `host` that runs `commands` in the folder. The output is written to the file `name` in the
-    /// folder.
+    /// Opens a terminal on `host` and runs `commands` in `folder`. The output of `commands` is written to the file
+    /// `name` in `folder`.
     pub(crate) fn open(host: &str, folder: &Folder, name: &str, commands: &str) -> Self {
         let said = File::create(folder.file(name)).expect("writable");
         let mut shell = shell(Places::command(host, "bash"), folder, commands);

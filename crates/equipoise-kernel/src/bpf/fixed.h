@@ -222,8 +222,8 @@ static inline __attribute__((always_inline)) u64 oscillated(u64 window, u64 stre
  * `bytes`, `sent_us` and `acked_us` are the sums of the differences in acknowledged bytes, in sending time and in time
  * of the acknowledgement. Times are in us. The model is a fluid link that is never idle and forwards at rate K. It
  * receives the train and the cross traffic, whose rate is K - A. Therefore
- * A = (segments - K (growth of the delay)) / (sending time). The result is at most K and at least K/100; it is 0 if the
- * sums are not usable.
+ * A = (segments - K (acknowledgement time - sending time)) / (sending time). A negative time difference counts as zero.
+ * The result is at most K and at least K/100; it is 0 if the sums are not usable.
  */
 static inline __attribute__((always_inline)) u64 train_available(u64 capacity, u64 bytes, u64 segment_bytes,
 								 u64 sent_us, u64 acked_us)

@@ -28,8 +28,8 @@ enum {
 #define LEAST_TRAIN_WINDOW 11
 #define MOST_TRAIN 64
 /*
- * The length of a train is 2/5 of the window, but at least the smaller of 16 segments and 3/4 of the window. Our
- * choice.
+ * The length of a train is 2/5 of the window. If this is less than 16 segments, the length is 16 segments, but at most
+ * 3/4 of the window. Our choice.
  */
 #define SMALL_TRAIN 16
 /*
@@ -60,8 +60,8 @@ enum {
  */
 #define FAR_PART 6
 /*
- * The rates of successive trains exceed the present available bandwidth (A) by 1/10 and by 1/4 of the capacity (K)
- * alternately. Our choice.
+ * A train is planned to be faster than the present available bandwidth (A), alternately by 1/10 and by 1/4 of the
+ * capacity (K). Our choice.
  */
 #define ABOVE_PART(turn) ((turn) & 1 ? 4 : 10)
 /*
@@ -185,8 +185,8 @@ static __always_inline void judge_queued(struct flow *flow, u64 found)
 		measured(flow, toward(known, found, 2));
 	else if (aside && (aside > known) == (found > known))
 		/*
-		 * Both results differ from A in the same direction. Accept the result that is closer to A, because a
-		 * stall may have distorted the other result.
+		 * The last result and this one are both above A, or both below A (the available bandwidth). Accept the
+		 * result that is closer to A, because a stall may have distorted the other result.
 		 */
 		measured(flow, apart(aside, known) < apart(found, known) ? aside : found);
 	else
@@ -318,8 +318,8 @@ static __always_inline void train_start(struct flow *flow, const struct tcp_sock
 }
 
 /*
- * Starts, continues or gives up a train. `window` is the connection's own window in segments; `limited` says whether
- * the window limits the sender.
+ * Starts, continues or gives up a train. `window` is the window in segments that the connection has without a train;
+ * `limited` says whether the window limits the sender.
  */
 static __always_inline void train_schedule(struct flow *flow, const struct tcp_sock *tp, u64 now, u32 window, int limited)
 {

@@ -196,8 +196,7 @@ struct Watch {
 /// 7323).
 const TCP_HEADERS: Size = Size::from_bytes(52);
 
-/// Computes the total size of the IP packets that the kernel's TCP received, from the amount of data that TCP
-/// delivered.
+/// Computes the total size of a connection's IP packets from the amount of data that the kernel's TCP delivered.
 struct Reckoned {
     interval: Span,
     connections: Vec<Connection>,

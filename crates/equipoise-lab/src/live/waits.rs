@@ -62,8 +62,7 @@ fn sequence(datagram: &[u8]) -> Option<u16> {
 /// Packets of a flow that have left the emulator and that the flow's receiver has not reported yet.
 #[derive(Debug, Default)]
 pub(super) struct UnderWay {
-    /// Whether a packet counts as received when the flow's receiver reports the packet. Otherwise, it counts when it
-    /// leaves the emulator.
+    /// Whether the flow's receiver reports arrivals. If not, a packet counts as received when it leaves the emulator.
     has_events: bool,
     packets: VecDeque<(u16, Span)>,
 }
@@ -83,8 +82,8 @@ impl UnderWay {
         scenario.flows.iter().map(of).collect()
     }
 
-    /// Handles a packet that left the emulator after waiting in queues for `waited`. Returns the waiting time if the
-    /// flow's receiver does not report arrivals. The waiting time must then be recorded now.
+    /// Handles a packet that left the emulator after waiting in queues for `waited`. If the flow's receiver does not
+    /// report arrivals, returns `waited`, and the caller must record it now.
     pub(super) fn on_passed(&mut self, waited: Span, sequence: Option<u16>) -> Option<Span> {
         if !self.has_events {
             return Some(waited);

@@ -71,8 +71,8 @@ impl<'a> Capacities<'a> {
         self.links.iter().any(|link| link.at(at).zip(link.at(before)).is_some_and(|(now, then)| now < then))
     }
 
-    /// Returns the mean capacity that a link direction leaves to media in a time span, in bit/s; `None` if the link has
-    /// no rate limit.
+    /// Returns the mean capacity of a link direction in a time span, minus the mean planned rate of background traffic,
+    /// in bit/s; `None` if the link has no rate limit.
     pub(super) fn left_bps(&self, place: usize, (from, to): (Span, Span)) -> Option<f64> {
         let link = self.links.iter().find(|link| link.place == place)?;
         let carried = link.capacity.bits(from, to)?;

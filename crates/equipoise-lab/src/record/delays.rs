@@ -14,8 +14,8 @@ pub struct Delays {
 
 /// Shortest delay in the quantiles, in nanoseconds. A shorter delay counts as this value.
 const LEAST_NS: u64 = 1_000;
-/// A delay distribution has points at shares of packets from 1 down to 0.001. This range has three decades, with 20
-/// points per decade.
+/// The shares of packets in a delay distribution go from 1 down to 0.001. This range has three decades, with 20 points
+/// per decade.
 const DECADES: u32 = 3;
 const POINTS_A_DECADE: u32 = 20;
 
@@ -138,9 +138,8 @@ impl Moments {
     /// Returns the variance with divisor n − 1, in s²; `None` for fewer than two numbers.
     fn variance_s2(&self) -> Option<f64> {
         let (whole, rest) = self.division();
-        // `around` is the sum of the squared deviations from the mean, which is rounded down to whole nanoseconds.
-        // `around` is computed in integers, because a difference of two large floating-point numbers would be inexact.
-        // `less` is negative if the mean is less than half a nanosecond below `self.from`.
+        // `around` is the sum of the squared deviations from the rounded-down mean. It is computed in integers, because
+        // a difference of two large floating-point numbers would be inexact. `less` can be negative.
         let less = whole.saturating_mul(self.sum.saturating_add(rest));
         let around = self.squares.saturating_sub_signed(less);
         let squares = around as f64 - rest as f64 * rest as f64 / self.count as f64;

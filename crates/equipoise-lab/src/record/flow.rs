@@ -69,8 +69,8 @@ pub(super) struct FlowRecord {
     paths: Vec<PathRecord>,
 }
 
-/// An interval is returned as a row when this time has passed since its end, so that the last packets of the interval
-/// can arrive. If an interval is shorter than this time, the length of the interval takes the place of this time.
+/// An interval is returned as a row when this time, or the length of the interval if that is shorter, has passed since
+/// the interval's end. Until then, the last packets of the interval can arrive.
 const SHOWN_AFTER: Span = Span::from_secs(1);
 /// An interval does not count as settled if it contains one of [`FlowRecord::steps`], or begins less than this many
 /// interval lengths after such a step.

@@ -25,8 +25,8 @@ pub(super) struct MediaRecord {
     pub(super) settled_bytes: Size,
     /// Bytes sent after the warm-up that have arrived.
     delivered_bytes: Size,
-    /// Delays of packets sent after the warm-up. The delays of an open interval that starts after the warm-up are added
-    /// only when the interval closes.
+    /// Delays of packets sent after the warm-up. The delays in intervals that start after the warm-up and are still
+    /// open are not included yet.
     settled: Delays,
 }
 

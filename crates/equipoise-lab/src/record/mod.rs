@@ -61,8 +61,8 @@ impl Recorder {
         self.phases.on_event(at, flow, PathId::default(), event);
     }
 
-    /// Records that packets of flow number `flow`, which is background traffic, were sent one after another, each with
-    /// its time and size. The call is equivalent to one event for each packet.
+    /// Records packets that the background flow number `flow` sent, with the time and size of each packet. The call is
+    /// equivalent to one event for each packet.
     #[inline]
     pub fn on_departures(&mut self, flow: usize, packets: impl Lot<(Span, Size)>) {
         if let Some(record) = self.flows.get_mut(flow) {
@@ -70,8 +70,8 @@ impl Recorder {
         }
     }
 
-    /// Records that packets of flow number `flow`, which is background traffic, arrived one after another. The call is
-    /// equivalent to one event for each packet.
+    /// Records packets of the background flow number `flow` that arrived. The call is equivalent to one event for each
+    /// packet.
     #[inline]
     pub fn on_arrivals(&mut self, flow: usize, packets: impl Lot<Received>) {
         if let Some(record) = self.flows.get_mut(flow) {
@@ -125,8 +125,9 @@ impl Recorder {
         }
     }
 
-    /// Records that TCP packets arrived at the receiver of flow number `flow` since the previous such call. `size` is
-    /// the size of their new data and of their IP and TCP headers. RTP packets are recorded as events instead.
+    /// Records the TCP packets that arrived at the receiver of flow number `flow` since the last call for this flow.
+    /// `size` is the total size of their new data and their headers (IP and TCP). RTP packets are recorded as events
+    /// instead.
     pub fn on_tcp_received(&mut self, at: Span, flow: usize, size: Size) {
         if let Some(record) = self.flows.get_mut(flow) {
             record.on_received(at, size);

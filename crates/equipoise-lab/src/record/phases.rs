@@ -43,8 +43,8 @@ pub(super) struct Segment {
     pub(super) is_calm: bool,
 }
 
-/// Time after a fall of the capacity during which the queue does not count as calm. Our choice: after this time, a
-/// control law that detects the fall within two round trips has reacted, and the queue has drained.
+/// For this time after a fall of the capacity, the queue does not count as calm. Our choice: after this time, a control
+/// law that detects the fall within two round trips has reacted, and the queue has drained.
 const UNREST: Span = Span::from_secs(1);
 
 /// The data recorded so far about one flow.

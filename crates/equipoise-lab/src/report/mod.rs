@@ -204,8 +204,8 @@ fn tcp_verdict(world: &InWorld<'_>, index: usize, first: &FlowResult) -> String 
     format!("<p class=\"verdict\"><strong>{title}, {name}</strong> ({seeds}): {goodput}, {counts}{fetched}.</p>\n")
 }
 
-/// Returns the end of a sentence that states what web traffic fetched, on average over the runs. For a single TCP
-/// connection, the text is empty.
+/// Returns the end of a sentence that states what web traffic fetched, on average over the runs. The text is empty if
+/// the flow is not web traffic.
 fn fetched(results: &[&TcpResult]) -> String {
     let webs: Option<Vec<_>> = results.iter().map(|tcp| tcp.web).collect();
     let Some(webs) = webs.filter(|webs| !webs.is_empty()) else { return String::new() };

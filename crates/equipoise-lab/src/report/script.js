@@ -102,8 +102,8 @@ class Chart {
   }
 
   /**
-   * For the keyboard and for screen readers, a chart is a slider along its positions. The slider's value text lists the
-   * values of all layers at the current position.
+   * For the keyboard and for screen readers, a chart is a slider over the horizontal positions of its points. The
+   * slider's value text lists the values of all layers at the current position.
    */
   #beSlider() {
     if (this.places.length === 0) return;

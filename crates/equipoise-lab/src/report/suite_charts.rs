@@ -131,9 +131,9 @@ impl Charts<'_> {
     }
 }
 
-/// Returns the name and the capacity over time of each bottleneck link. The capacity is what background traffic leaves
-/// to media and TCP, in Mbit/s. If the result contains the capacity of the first link in each second, returns only that
-/// capacity, without subtracting background traffic.
+/// Returns capacities over time, in Mbit/s, each with the name of its link. If `found.capacity` is recorded, returns
+/// only this capacity, which is that of the first link. Otherwise returns what background traffic leaves to media and
+/// TCP on each bottleneck link.
 fn capacities(found: &CaseResult) -> Vec<(String, Points)> {
     if !found.capacity.is_empty() {
         let points = found.capacity.iter().enumerate().map(|(second, bps)| (second as f64, bps / 1e6));

@@ -52,8 +52,8 @@ pub struct PairPeriod {
     pub transport: PairTransport,
     /// Number of the first ADU that was sent in this period.
     pub first_adu: u64,
-    /// Rate at the switch of transports, in bit/s of IP packets: the initial rate of an RTP period, or the last rate of
-    /// the RTP period before a TCP period.
+    /// For an RTP period, its initial rate. For a TCP period, the last rate of the previous RTP period. In bit/s of IP
+    /// packets.
     pub rate_bps: f64,
 }
 

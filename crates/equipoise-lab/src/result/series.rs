@@ -1,9 +1,8 @@
 use super::Run;
 
 impl Run {
-    /// Removes the intervals and samples of flows, paths and links, the control laws' estimates (`beliefs`), and the
-    /// distributions, so that the results are much smaller. The periods of flow pairs remain, because a metric counts
-    /// them.
+    /// Removes the time series and the distributions, so that the results are much smaller. The periods of flow pairs
+    /// remain, because a metric counts them.
     #[must_use]
     pub fn without_series(mut self) -> Self {
         for flow in &mut self.flows {

@@ -15,7 +15,7 @@ pub struct WorldSummary {
     pub runs: u64,
     /// One entry per flow, in the scenario's order.
     pub flows: Vec<FlowSummary>,
-    /// For each metric of all media together, the mean over the runs, by the metric's key; omitted if no flow sends
+    /// Metrics of all media together: for the key of each metric, the mean over the runs. Omitted if no flow sends
     /// media.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub media: BTreeMap<String, Mean>,
@@ -40,8 +40,8 @@ pub struct PhaseSummary {
 pub struct FlowSummary {
     /// The flow's name.
     pub name: String,
-    /// The mean over the runs of each metric that has a value in at least one run, by the metric's
-    /// [key](crate::metrics::Metric::key). The mean is in the unit that the key names.
+    /// Maps the [key](crate::metrics::Metric::key) of each metric to the metric's mean over the runs, in the unit that
+    /// the key names. A metric without a value in any run is omitted.
     pub metrics: BTreeMap<String, Mean>,
 }
 

@@ -307,8 +307,8 @@ pub enum Problem {
     /// A known bandwidth lacks the interval at which the window law is informed of the bandwidth.
     #[error("a known bandwidth needs an `interval`, such as \"400 ms\"")]
     NoMeasurementInterval,
-    /// An inline measurement of the bandwidth is configured with an interval or with noise, but such a measurement has
-    /// its own interval and its own errors.
+    /// The bandwidth is measured from the connection's own packets ("inline"), but `interval` or `noise` is set. Both
+    /// keys apply only to a bandwidth that the simulator knows.
     #[error("an inline measurement takes neither `interval` nor `noise`")]
     InlineNeedsNothing,
     /// A connection has both a finite transfer and a rate, but can have only one of them.
@@ -416,8 +416,8 @@ pub enum Problem {
     /// The flow cannot have a playout buffer, because it is not a session with a controller.
     #[error("only a flow with a `controller` has a playout")]
     PlayoutOfWhat,
-    /// The link that `playout` names is not on the flow's path, or is the first link of the path. The queue of this
-    /// link would be the receiver's playout buffer.
+    /// `playout` names the link whose queue is the receiver's playout buffer. This link is not on the flow's path, or
+    /// is the first link of the path.
     #[error("must be a link of the path, and not its first, as the packets have to come there")]
     PlayoutOffPath,
     /// A TCP connection has both a source and another specification of its data.

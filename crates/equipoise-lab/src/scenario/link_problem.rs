@@ -56,8 +56,8 @@ pub enum LinkProblem {
         /// The parameters of the queue discipline.
         known: String,
     },
-    /// The target of CoDel is above its interval. The interval is about the longest usual round-trip time, so CoDel
-    /// would tolerate a standing delay that is longer than this time.
+    /// The target of CoDel (the standing delay that it tolerates) is above its interval (about the longest usual
+    /// round-trip time).
     #[error("the target must not be above the interval, {interval}")]
     TargetAboveInterval {
         /// The interval of CoDel.

@@ -203,8 +203,8 @@ impl Flow {
         }
     }
 
-    /// The index of the link that is the flow's playout buffer; `None` if the flow has none. The flow leaves the
-    /// network before this link.
+    /// The index of the link whose queue is the receiver's playout buffer; `None` if the receiver has no playout
+    /// buffer. The flow's packets leave the network before this link.
     pub const fn playout(&self) -> Option<usize> {
         match self.kind {
             FlowKind::Session { playout, .. } => playout,

@@ -7,8 +7,8 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use toml::{Spanned, Value};
 
-/// A source of a flow. A key that has no field here is kept in `model`: it can be a parameter of a traffic model, which
-/// only the catalogue knows, or a key of an encoder or of audio.
+/// A source of a flow. A key that has no field here is kept in `model`. Such a key can be a parameter of a traffic
+/// model, or a key of an encoder or of audio.
 #[derive(Debug)]
 pub(super) struct RawSource {
     pub(super) kind: Spanned<String>,

@@ -211,8 +211,8 @@ mod tests {
         assert_eq!(found, Length { runs: 6, time: Span::from_secs(2 * (2 * 103 + 123)) });
     }
 
-    /// If this test fails, a result of several runs does not contain the 99th percentile of the lateness in the worst
-    /// run, or the totals of the lost packets and of the stalls.
+    /// If this test fails, the result of several runs does not contain the totals of the lost packets and of the
+    /// stalls, or the worst run's 99th percentile of how late the emulator sent packets.
     #[test]
     fn what_the_machine_did_is_summed_up_over_the_runs() {
         let run = |late_ms: f64, lost, stalled_s| Run {

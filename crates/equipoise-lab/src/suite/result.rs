@@ -130,8 +130,8 @@ impl NotRun {
         self.case == other.case && self.variant == other.variant && self.controller == other.controller
     }
 
-    /// Returns the name of a variant that was not run, as shown in tables: "5.6/300ms-reno under gcc, live" if only its
-    /// live runs are missing, otherwise without ", live".
+    /// Returns the name of the variant as shown in tables, such as "5.6/300ms-reno under gcc". If only the live runs
+    /// are missing, ", live" is appended.
     pub fn name(&self) -> String {
         let Self { case, variant, .. } = self;
         format!("{case}/{variant} under {}", self.controller_in_words())

@@ -71,8 +71,8 @@ impl MetricRow<'_> {
     }
 }
 
-/// Returns all rows. For each case, there are rows for the whole run, the flows, the phases and the bars. Values that
-/// were not measured have no row.
+/// Returns all rows. For each case, there are rows for the whole run, the flows, the phases and the bars (pass
+/// criteria). Values that were not measured have no row.
 pub(super) fn of(result: &SuiteResult) -> Vec<MetricRow<'_>> {
     let mut rows = Vec::new();
     for case in &result.results {

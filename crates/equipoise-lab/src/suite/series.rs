@@ -1,6 +1,5 @@
 //! Time series of the flows of a run, with one value per second, for charts (RFC 8868, Sec. 3: "the measurements in the
-//! plot are at one-second intervals"). In addition, the audio of each flow is measured without the video, as totals of
-//! the whole run.
+//! plot are at one-second intervals"). For the audio of each flow, the module records totals over the whole run.
 
 use equipoise::units::{Size, Span};
 use equipoise_path::link::Capacity;
@@ -206,8 +205,8 @@ impl Second {
 }
 
 /// Returns the capacity of the first link in each second of the run, in bit/s, if the capacity is a trace or has more
-/// than `MOST_STEPS` steps. Otherwise, returns an empty list, because each step of the capacity starts a phase, and the
-/// result of a phase contains the capacity.
+/// than `MOST_STEPS` steps. Otherwise, returns an empty list. A capacity with few steps is already in the results of
+/// the phases, because each step starts a phase.
 pub(super) fn capacity(scenario: &Scenario) -> Vec<f64> {
     let recorded = scenario.links.first().map(|link| &link.forward.capacity).filter(|capacity| match capacity {
         Capacity::Trace(_) => true,

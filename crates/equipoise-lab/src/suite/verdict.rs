@@ -18,7 +18,7 @@ pub struct Verdict {
     pub beside: String,
     /// Mean delivered rate of the judged law, divided by the mean delivered rate of the other law.
     pub rate: Option<f64>,
-    /// 95th percentile of the judged law's frame delay, relative to the other law's; `None` if one of the two laws
+    /// 95th percentile of the judged law's frame delay, divided by that of the other law; `None` if one of the two laws
     /// completed no frame.
     pub delay: Option<f64>,
 }

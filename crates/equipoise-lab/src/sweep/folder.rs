@@ -51,8 +51,8 @@ impl Folder {
     /// Returns the folder of a plan: either a new folder, or the folder in which the same plan was started.
     ///
     /// # Errors
-    /// [`SweepError::OtherSweep`] if the folder contains another sweep, [`SweepError::File`], and the errors of
-    /// [`open`](Self::open).
+    /// [`SweepError::OtherSweep`] if the folder contains another sweep, [`SweepError::File`] if the folder or its
+    /// manifest cannot be written, and the errors of [`open`](Self::open).
     pub fn create(path: &Path, plan: &Plan) -> Result<Self, SweepError> {
         fs::create_dir_all(path.join(PARTS)).map_err(|source| SweepError::File { path: path.join(PARTS), source })?;
         let file = path.join(MANIFEST);

@@ -1,4 +1,4 @@
-//! Values of scenario keys as numbers with units. Each key has a column in the table. The column's name ends with the
+//! Values of scenario keys as numbers with units. In the table of a sweep, the name of a key's column ends with the
 //! unit.
 
 use equipoise::units::{Rate, Share, Size, Span};

@@ -94,8 +94,7 @@ impl<'a> Work<'a> {
         parts.find(|(_, runs)| !runs.is_empty()).map(|(place, runs)| (place, runs.start))
     }
 
-    /// Takes the next run to start. Runs are started in order, so few parts are in progress at a time: at most one per
-    /// thread, and the part of the next run.
+    /// Takes the next run to start. Runs are started in order, so few parts are in progress at a time.
     fn take(&mut self) -> Option<(usize, u64)> {
         if self.failed.is_some() {
             return None;

@@ -116,8 +116,8 @@ fn settled_s(seen: &Arrivals) -> [f64; 3] {
 fn coupled_flows_share_by_priority_within_seconds_and_with_less_queue_than_each_on_its_own() {
     for (law, coupling) in [("equipoise", "conservative"), ("nada", "active"), ("gcc", "active")] {
         let (coupled, alone) = (run(&scenario(law, Some(coupling))), run(&scenario(law, None)));
-        // A GCC group needs about 30 s to find the capacity, so its start is not checked. Without probes, the rate of
-        // GCC grows by only 8 % per second. In a group, only the first flow sends probes.
+        // In a GCC group, only the first flow sends probes. Without probes, the rate of GCC grows by only 8 % per
+        // second. Therefore the group needs about 30 s to find the capacity, and its start is not checked.
         let has_started = law != "gcc";
         for (from_s, to_s, second) in [(10, 20, false), (40, 60, true), (70, 90, false)] {
             if from_s < 40 && !has_started {

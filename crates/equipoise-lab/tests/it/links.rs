@@ -14,8 +14,8 @@ use equipoise_net::NetError;
 
 use crate::scenario::refusal;
 
-/// Returns a scenario with background traffic of 8 Mbit/s over a link with these keys. At 8 Mbit/s, each packet takes 1
-/// ms.
+/// Returns a scenario with background traffic over a link with the keys in `link`. A packet of 1000 bytes is sent every
+/// 1 ms, which is a rate of 8 Mbit/s.
 fn over(link: &str) -> String {
     format!(
         "name = \"links\"\nduration = \"20 s\"\n[[link]]\nname = \"way\"\n{link}\n[[flow]]\nname = \"media\"\npath = [\"way\"]\n\
@@ -145,8 +145,8 @@ fn a_policer_and_a_shaper_pass_their_rate_and_their_burst() {
     let shape = "rate = \"4 Mbit/s\"\nrate_burst = \"30 kB\"\ndelay = \"10 ms\"\nqueue = \"100 packets\"";
     let (link, delay) = link_and_delay(&over(shape));
     assert!((10_125..=10_135).contains(&link.packets_forwarded), "the same, and a queue of 100: {link:?}");
-    // The queue is full within the first 300 ms. From then on, each packet waits 200 ms, for 100 packets of 2 ms each,
-    // and propagates for 10 ms.
+    // The queue is full within the first 300 ms. From then on, each packet waits for 100 packets of 2 ms each. The
+    // propagation delay adds 10 ms to these 200 ms.
     assert!((delay - 210.0).abs() < 3.0, "{delay}");
 }
 

@@ -56,9 +56,10 @@ fn refused(overrides: &[Override]) -> String {
     Scenario::parse_with(CALL, overrides).expect_err("it is wrong").to_string()
 }
 
-/// The rate of 1 Mbit/s leaves 4493 bytes of payload for each of 25 video frames per second. Audio takes 42.4 kbit/s.
-/// Headers take 56 bytes of each 1000 bytes. Half a header (28 bytes) per frame is subtracted in addition, because the
-/// last packet of a frame is half full on average. A frame has five packets, each with at most 944 bytes of payload.
+/// Of the rate of 1 Mbit/s, audio takes 42.4 kbit/s. The rest is 4788 bytes for each of 25 video frames per second.
+/// Half a header (28 bytes) is subtracted, because the last packet of a frame is half full on average. A full packet
+/// has 944 bytes of payload in 1000 bytes, so 4493 of the remaining 4760 bytes are payload. This is five packets.
+///
 /// The first packet is sent immediately. Each further packet is sent 5.33 ms after the previous one, which is the time
 /// of 1000 bytes at the pacing rate of 1.5 Mbit/s. The transmission of the last packet takes less than 4 ms at 2
 /// Mbit/s, and its propagation takes 20 ms.

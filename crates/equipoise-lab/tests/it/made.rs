@@ -10,8 +10,8 @@ use equipoise_lab::scenario::{Catalogue, Override, Scenario, Swap};
 use equipoise_lab::sim::{Execution, SimError, Stop, simulate, simulate_each, simulate_many};
 use equipoise_lab::{DEMO, DEMO_SHORT};
 
-/// Returns a catalogue with the controller `steady`, which sends at `bps`, and the number of times that this controller
-/// was created.
+/// Returns a catalogue with the controller `steady`, and a counter of how often this controller was created. The
+/// controller sends at the rate `bps`.
 fn catalogue(bps: u64) -> (Catalogue, Arc<AtomicU32>) {
     let mut catalogue = Catalogue::default();
     let made = Arc::new(AtomicU32::new(0));

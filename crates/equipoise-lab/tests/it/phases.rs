@@ -42,8 +42,8 @@ fn near(found: Option<f64>, expected: f64, within: f64) {
     assert!((found - expected).abs() <= within, "{found} is not {expected}");
 }
 
-/// Rates of 1 and 3 Mbit/s on a link of 8 Mbit/s. Jain's index is 16 / 20. The utilisation is 1, because the usable
-/// capacity is the sum of the maximum rates, which is half of the link's capacity.
+/// Two flows of 1 and 3 Mbit/s share a link of 8 Mbit/s. Jain's index is (1 + 3)² / (2 (1² + 3²)) = 16 / 20. The
+/// utilisation is 1, because it refers to the sum of the maximum rates of the flows, which is 4 Mbit/s.
 #[test]
 fn known_shares_have_their_index_of_fairness() {
     let run = run(&two(["1 Mbit/s", "3 Mbit/s"], "rate = \"8 Mbit/s\""));

@@ -98,8 +98,8 @@ pub struct Finished<E, O> {
 /// Counters of an endpoint's host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostStats {
-    /// Number of datagrams that did not reach the endpoint, for example because they were forged or not from the peer's
-    /// address.
+    /// Number of datagrams that arrived but were not passed to the endpoint, for example because they were forged or
+    /// not from the peer's address.
     pub foreign: u64,
     /// The counters of the host's sockets.
     pub socket: SocketStats,
@@ -337,8 +337,8 @@ impl<E: Endpoint, O: Observer, T: Transport> Driver<E, O, T> {
         if until > now {
             self.wait_until(until.min(check))?;
         }
-        // If the wait ended before `until`, for example because a datagram arrived, the function returns without
-        // spinning. The caller handles that event first.
+        // If the wait ended before `until`, for example because a datagram arrived, there is no spinning, so that the
+        // caller handles the datagram immediately.
         if spins && self.now() >= until {
             while self.now() < due {
                 std::hint::spin_loop();

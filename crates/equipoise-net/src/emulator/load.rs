@@ -6,8 +6,8 @@ use equipoise_path::link::Capacity;
 
 use crate::Time;
 
-/// Measures the offered load of the most loaded link on a route in one direction, in the time between two calls of
-/// [`load`](Self::load).
+/// Measures the offered load of a route in one direction, between two calls of [`load`](Self::load). If the route has
+/// several links, the load of the most loaded link counts.
 ///
 /// An endpoint on a real network cannot measure this load. A controller that uses the exact load
 /// ([`PathLoad`](equipoise::control::PathLoad)) serves as an ideal for comparison, as in Waki 2013, Sec. 6.1.2.

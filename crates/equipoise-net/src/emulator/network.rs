@@ -21,7 +21,8 @@ const BESIDE: usize = usize::MAX;
 
 /// The links and the packets on them, in virtual time, without sockets.
 ///
-/// Each packet passes the links of its route ([`Packet::client`]). Packets are processed in time order.
+/// Each packet passes the links of its route, whose number is [`Packet::client`]. Packets with [`Manner::Beside`] pass
+/// no links. Packets are processed in time order.
 #[derive(Debug)]
 pub(super) struct Network {
     links: Vec<Pipe<HostClock, Hop>>,

@@ -79,8 +79,8 @@ pub(super) struct Receiving<O> {
 }
 
 impl<O: Observer> Receiving<O> {
-    /// A receiver for the state machine `end`. Datagrams arrive at `socket`, from the host of `peer` and with the SSRC
-    /// `source`.
+    /// Creates the receiver of the state machine `end`. `end` gets those datagrams of `socket` that come from the host
+    /// of `peer` and have the SSRC `source`.
     pub(super) fn new(
         end: Receiver,
         stream: TcpStream,

@@ -124,8 +124,7 @@ impl<O: FnMut(Time, &Event)> Sending<O> {
                     let _ = self.end.push(now.assume_clock(), &bytes, end);
                 }
                 Supply::Endless(adu) => {
-                    // ADUs are added until at least the length of one ADU waits to be sent over TCP or RTP, as in the
-                    // simulator.
+                    // ADUs are added until the waiting data is at least as long as one ADU, as in the simulator.
                     if self.end.waiting() >= adu.len().max(1) || self.end.push(now.assume_clock(), adu, true).is_err() {
                         return Ok(());
                     }

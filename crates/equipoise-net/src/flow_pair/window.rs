@@ -9,8 +9,8 @@ use std::sync::Arc;
 pub enum WindowPreset {
     /// The window is set with a [`WindowControl`].
     Set,
-    /// The window is not changed. Instead, TCP is paced to one reduced window per round-trip time for the first four
-    /// round-trip times (`SO_MAX_PACING_RATE`). This needs no privilege.
+    /// TCP's window is not changed. Instead, in each of the first four round-trip times, TCP is paced
+    /// (`SO_MAX_PACING_RATE`) so that it sends as much data as the reduced window allows. This needs no privilege.
     Paced,
     /// The window is not changed, and TCP may send a burst: the system refused pacing.
     Kept,
@@ -60,9 +60,9 @@ pub struct WindowControl {
 type SetWindow = dyn Fn(BorrowedFd<'_>, u32) -> io::Result<()> + Send + Sync;
 
 impl WindowControl {
-    /// A control for connections that use this congestion control. `set` is called with a connection and a window in
-    /// segments. The window must apply from the next segment on. A window of 0 must cancel the latest window if that
-    /// window is not applied yet.
+    /// A control for connections that use the given congestion control. `set` is called with a connection and a window
+    /// in segments. The window must apply from the next segment on. If `set` is called with a window of 0, it must
+    /// discard the previous window of the connection, unless that window already applies.
     pub fn new(
         congestion_control: impl Into<String>,
         set: impl Fn(BorrowedFd<'_>, u32) -> io::Result<()> + Send + Sync + 'static,

@@ -70,9 +70,9 @@ impl MediaSender {
         .await
     }
 
-    /// Sends one RTP packet or the next bytes of the stream. The number of bytes can be any. Waits while the channel to
-    /// the session has no space. At most [`PayloadSender::MOST`] bytes wait in the channel. In addition, at most
-    /// [`PayloadSender::MOST`] bytes wait in the session.
+    /// Sends one RTP packet, or any number of bytes of a stream. Waits while the channel to the session has no space.
+    /// At most [`PayloadSender::MOST`] bytes wait in the channel. In addition, at most [`PayloadSender::MOST`] bytes
+    /// wait in the session.
     ///
     /// If the future is dropped before it completes, a payload of 64 kB or less is sent completely or not at all. A
     /// longer payload may be sent in part.

@@ -153,8 +153,8 @@ impl Association {
         if !self.awaits_cookie {
             std += Duration::from_nanos(passed);
             if now >= self.wake {
-                // The library's timer may expire later than `wake`, because we wait at most `LONGEST_PAUSE`. In that
-                // case, the library's clock is advanced to the time at which the library's timer expires.
+                // We wait at most `LONGEST_PAUSE`, but the library's timer may expire later. In that case, the
+                // library's clock is advanced, so that the library's timer expires now.
                 std = self.alarm.map_or(std, |alarm| alarm.max(std));
             }
         }

@@ -267,9 +267,9 @@ impl<'a> Message<'a> {
 }
 
 /// Parses the description of the requested media in an Open message, if the message has one. Returns the requested
-/// media, and the records after the description. `None` if the request is invalid. The payload must be
-/// [`Payload::Generated`], over one path. If the minimum and maximum rates differ, the message must also request
-/// per-packet feedback.
+/// media, and the records after the description. Returns `None` if the request is invalid. A valid request is for
+/// [`Payload::Generated`] and for one path. If its minimum and maximum rates differ, it also requests per-packet
+/// feedback.
 fn wanted(flags: u8, reporting: Option<Reporting>, rest: &[u8]) -> Option<(Option<Wanted>, &[u8])> {
     if flags & WANTS == 0 {
         return Some((None, rest));

@@ -195,8 +195,8 @@ mod tests {
         u16::from_be_bytes([wire[2], wire[3]])
     }
 
-    /// If this test fails, a restarted encoder, or a copy of a packet on another path, makes the sender use a number
-    /// twice with one key. This reveals the authentication key, so that an observer can forge packets.
+    /// If this test fails, a restarted encoder, or a copy of a packet on another path, makes the sender use a sequence
+    /// number twice with one key. With AES-GCM, this reveals the authentication key, and an observer can forge packets.
     #[test]
     fn no_number_is_used_twice_under_a_key_whatever_is_repeated() {
         let (mut sender, mut receiver) = ends();

@@ -341,7 +341,7 @@ fn an_address_that_has_not_sent_back_its_cookie_is_never_answered_at_length() {
     assert!(answers.iter().all(|(_, answer)| answer.len() == LENGTH), "cookies alone");
 }
 
-/// If this test fails, an attacker who replays the messages of two earlier openings can replace the keys of an open
+/// If this test fails, an attacker who replays the messages of earlier handshakes can replace the keys of an open
 /// session.
 #[test]
 fn what_was_recorded_opens_nothing() {

@@ -88,8 +88,8 @@ impl ServerBench {
         self.state.config.key.is_none() && self.state.door.knows(self.now, from, &open)
     }
 
-    /// Simulates a sender that has the key and opens a session in one of several variants, or opens its session again.
-    /// Returns the messages of the sender in order.
+    /// Lets the sender with this SSRC request a session from the address `from`. A sender that does not exist yet is
+    /// created with the server's key, and `variant` selects what it requests. Returns the sender's messages in order.
     pub fn call(&mut self, from: SocketAddr, ssrc: u32, variant: u8) -> Vec<Vec<u8>> {
         let payload = [Payload::Generated, Payload::Stream, Payload::Rtp][usize::from(variant % 3)];
         let asked = Asked {

@@ -338,9 +338,9 @@ impl<V: SessionObserver> State<V> {
             }
             return Ok(());
         };
-        // There are three reasons for this request: the sender uses a further path, the sender missed the answer, or
-        // the sender has received nothing for some time. Only the sender, and those who can read its packets, know
-        // `live.number`. A request with another number from a new address may come from another host, so it is refused.
+        // The session is already open. The sender may use a further path, may have missed the answer, or may have
+        // received nothing for some time. Only the sender, and those who can read its packets, know `live.number`. A
+        // request with another number from a new address may come from another host, so it is refused.
         if live.number != open.number && live.path_from(from).is_none() {
             self.door.refuse(from, open.number, Refusal::SourceInUse);
             return Ok(());

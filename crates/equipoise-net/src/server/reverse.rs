@@ -65,8 +65,8 @@ impl Controller for Steady {
         self.0.allowance()
     }
 
-    /// Returns a hundredth of the constant rate. Our choice: each report allows up to twice the delivery rate that the
-    /// report shows. So the rate can rise from a hundredth to the full rate within seven reports, because 2⁷ is 128.
+    /// Returns a hundredth of the constant rate. This share is our choice: a report allows up to twice the delivery
+    /// rate that it shows, so the rate can rise from a hundredth to the full rate within seven reports (2⁷ is 128).
     fn lowest_rate(&self) -> Rate {
         self.0.allowance().rate.map_or(Rate::ZERO, |rate| Rate::from_bps((rate.as_bps() / 100).max(1)))
     }

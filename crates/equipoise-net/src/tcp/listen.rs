@@ -25,8 +25,8 @@ pub(crate) struct ReceiveWindow(pub(crate) Option<Size>);
 
 impl ReceiveWindow {
     /// Sets the limit of a connection's receive window. Must be called after each read, because the kernel replaces the
-    /// limit when the size of the received packets changes. For packets with full segments, the kernel's limit is 25 %
-    /// larger than the limit set here.
+    /// limit when the size of the received packets changes. With full-sized segments, the limit that the kernel sets is
+    /// 25 % larger than the limit set here.
     pub(crate) fn hold(self, connection: &impl AsFd) {
         if let Some(bytes) = self.bytes() {
             // This option was set on the listening socket without an error, so no error is expected here.

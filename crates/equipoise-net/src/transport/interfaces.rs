@@ -37,8 +37,8 @@ impl Interfaces {
         Ok(Self { entries: entries.collect() })
     }
 
-    /// Returns the interface and the local address that match `via`, for datagrams to `peer`. If several places match,
-    /// the path's present place `now` is preferred, otherwise the first place is returned.
+    /// Returns a place (interface and local address) that matches `via`, for datagrams to `peer`. If the path's present
+    /// place `now` matches, returns this place. Otherwise, returns the first place that matches.
     pub(super) fn place(&self, via: &Via, peer: SocketAddr, now: Option<&Place>) -> Result<Place, NetError> {
         let fits = |address: IpAddr| match via {
             Via::Device(_) => address.is_ipv4() == peer.is_ipv4() && is_link_local(address) == is_link_local(peer.ip()),

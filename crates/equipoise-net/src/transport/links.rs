@@ -234,8 +234,8 @@ impl Links {
                     (link.socket, link.place) = (Some(socket), Some(place));
                     opened(id);
                 }
-                // Opening may fail for a short time: a new IPv6 address cannot be used until the host has checked that
-                // no other host uses it (RFC 4862, Sec. 5.4).
+                // Try again at the next check. A new IPv6 address cannot be used until the host has checked that no
+                // other host uses it (RFC 4862, Sec. 5.4).
                 Err(_) => watch.is_due = true,
             }
         }

@@ -51,8 +51,7 @@ struct Pipeline(Child);
 impl Pipeline {
     fn start(elements: &str, error: &Path) -> Self {
         let error = fs::File::create(error).expect("a file");
-        // The quoting rules of `gst-launch-1.0`: text in quotation marks is one argument, even if it contains line
-        // breaks.
+        // `gst-launch-1.0` expects text in quotation marks in one argument, even if the text contains line breaks.
         let mut command = Command::new("gst-launch-1.0");
         command.arg("-q").args(words(elements)).stdout(Stdio::null()).stderr(error);
         Self(command.spawn().expect("it starts"))

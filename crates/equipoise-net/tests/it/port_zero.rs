@@ -104,8 +104,8 @@ fn a_keyed_server_and_its_session_go_on_untouched() {
         port_zero.send(server.address().port(), &random_datagram(number));
     }
     more_reports("after many");
-    // The events are read before the sender stops. A sender that stops sends its BYE several times. The copies that
-    // arrive after the end of the session count as foreign.
+    // The events are read before the sender stops, because a sender that stops sends its BYE several times. The server
+    // ignores the copies that arrive after the end of the session, and counts them as foreign.
     let seen = book.read();
     let finished = running.stop().expect("the session did not fail");
     assert_eq!(finished.stats.socket.unsent, 0);

@@ -20,8 +20,8 @@ fn arrivals_are_stamped_by_the_kernel_when_they_come_and_not_when_they_are_read(
     let received = receive(&mut to, 200);
     assert_eq!(received.len(), 200);
     assert!(received.is_sorted_by_key(|(received, _)| received.at));
-    // On the loopback interface, a datagram is delivered during the call that sends it. The kernel's timestamp and the
-    // test's times are read from two clocks at slightly different times.
+    // On the loopback interface, a datagram is delivered during the call that sends it. The kernel's timestamp is
+    // converted from the wall clock to the test's clock, with a small error.
     let error = Span::from_micros(500);
     for ((received, payload), (before, after)) in received.iter().zip(&sent) {
         assert!(received.at >= *before - error && received.at <= *after + error, "{received:?} {before:?} {after:?}");

@@ -17,9 +17,9 @@
 //! | `r_s`, `r_f` | rate at the beginning and at the end of a running period | bit/s |
 //!
 //! Our reading: all rates count whole IP packets, as everywhere in this crate. TCP's rate is measured once per probing
-//! interval. A rate of TCP is compared only with rates of the same probing period. The comparison needs three rates, so
-//! a probing period has at least three probing intervals. The windows in the paper's formula for TCP's congestion
-//! window ([`window_after`]) are in bytes.
+//! interval. TCP's rate is steady if the two previous rates of the same probing period are close to the last rate.
+//! Therefore a probing period has at least three probing intervals. The windows in the paper's formula for TCP's
+//! congestion window ([`window_after`]) are in bytes.
 
 mod running;
 
@@ -70,8 +70,8 @@ pub enum Tolerance {
 /// rate show that the path has changed.
 ///
 /// Our reading: the condition uses the rate that RTP is allowed to send, so it works with any controller. A report that
-/// leaves the rate unchanged does not interrupt a series of reductions. The halving after missing reports counts as a
-/// reduction.
+/// leaves the rate unchanged does not interrupt a series of reductions. If the rate is halved because reports are
+/// missing, this counts as a reduction, too.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EarlyReturn {
     /// The running period, in which RTP sends, ends after this number of consecutive reductions of the rate.
@@ -106,8 +106,8 @@ impl Tolerance {
 }
 
 impl EarlyReturn {
-    /// The usual condition to end a running period (RTP) early. Our choice: after two consecutive reductions by a
-    /// quarter or more each, at most 56 % of the rate is left, which is too little to continue with.
+    /// The usual condition: a running period ends early after two consecutive reductions of the rate by a quarter or
+    /// more. Our choice: at most 56 % of the rate is then left, which is too little to continue the period.
     pub const STANDARD: Self = Self { reductions: 2, share: 0.25 };
 }
 

@@ -140,8 +140,8 @@ pub(super) const CLAIMS_4: &[Spec] = &[
     SIMULATED.beats_single,
 ];
 
-/// One way to interpret the paper: the total rates of the panels (a), (b) and (c) in Mbit/s, and the AP method. The
-/// first element of `READINGS` is our main interpretation.
+/// One way to interpret the paper: the total rates of the panels (a), (b) and (c) in Mbit/s, and the method AP with its
+/// coefficient of response b. The first element of `READINGS` is our main interpretation.
 struct Setting {
     name: &'static str,
     totals: [&'static str; 3],
@@ -159,8 +159,8 @@ pub(super) fn planned(options: &Options) -> u32 {
     (READINGS.len() * TOTALS.len() * METHODS.len()) as u32 * options.runs(RUNS, 2)
 }
 
-/// The results of all methods at one total rate, in the order of [`METHODS`]. After the rows of live runs, there is a
-/// simulated row for each method.
+/// The results at one total rate: one row for each method, in the order of [`METHODS`]. For live runs, one row of
+/// simulated runs for each method follows, in the same order.
 pub(super) struct AtTotal {
     pub(super) total: &'static str,
     pub(super) rows: Vec<Row>,
@@ -178,8 +178,7 @@ impl AtTotal {
         Mean::of(&row.values(THROUGHPUT).into_iter().map(|mbps| 100.0 * mbps / total).collect::<Vec<_>>())
     }
 
-    /// Decides a claim about the method that uses only the LTE path: the share of the total rate that this path
-    /// carries.
+    /// Decides a claim about the throughput of the method that uses only the LTE path, in % of the total rate.
     fn share_of_lte(&self, spec: &Spec) -> Option<Claim> {
         let lte = self.rows.get(LTE_ONLY)?;
         Some(spec.decide(self.runs(), self.share(lte), format!("Mean delay {} ms.", lte.mean(DELAY).words(1))))

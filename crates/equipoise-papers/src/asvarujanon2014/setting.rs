@@ -14,8 +14,8 @@ pub(super) const LTE_WIMAX: &str = include_str!("../../scenarios/asvarujanon2014
 pub(super) const RUNS: u32 = 30;
 /// Number of simulated runs of the experiments beyond the paper.
 pub(super) const RUNS_BEYOND: u32 = 10;
-/// Total rates of the session in Mbit/s. The first rate is the paper's rate. The second rate exceeds the rate of the
-/// slower path. The third rate exceeds the available bandwidth of the faster path, but not the total available
+/// Total rates of the session in Mbit/s. The first rate is the paper's rate. The second rate exceeds the capacity of
+/// the slower path. The third rate exceeds the available bandwidth of the faster path, but not the total available
 /// bandwidth of both paths.
 pub(super) const TOTALS: [&str; 3] = ["1.5", "3.0", "4.8"];
 /// Number of report intervals in the scheduler's period of 5 s.

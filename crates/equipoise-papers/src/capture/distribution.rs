@@ -48,9 +48,8 @@ const MOST_BARS: usize = 5000;
 const FEWEST_BARS: usize = 10;
 
 impl Distribution {
-    /// Computes the distribution of times in seconds. Its histogram has at most about `bars` bars. A value of
-    /// `bars` outside the range from [`FEWEST_BARS`] to [`MOST_BARS`] is clamped. Returns `None` if there are no
-    /// samples.
+    /// Computes the distribution of times in seconds. `bars` is clamped to the range from [`FEWEST_BARS`] to
+    /// [`MOST_BARS`]. The histogram then has at most `bars + 1` bars. Returns `None` if there are no samples.
     pub(super) fn of(mut samples: Vec<f64>, bin: Option<Span>, bars: usize) -> Option<Self> {
         samples.retain(|sample| sample.is_finite());
         samples.sort_by(f64::total_cmp);

@@ -4,10 +4,10 @@ use super::Mean;
 use crate::{Claim, Verdict};
 use equipoise_lab::statistics::Estimate;
 
-/// The definition of a claim of a paper: its statement, and the condition on our number.
+/// The definition of a claim of a paper: its statement, and a rule, which is a condition on our number.
 ///
-/// The rule and its bounds are fixed before any run. If a claim compares two of our numbers, the rule judges their
-/// ratio or their difference.
+/// The rule is fixed before any run. If a claim compares two of our numbers, the rule judges their ratio or their
+/// difference.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Spec {
     /// Stable identifier of the claim, such as `fig7.slope`.
@@ -326,8 +326,8 @@ mod tests {
 
     #[test]
     fn of_many_cells_more_is_asked_of_each() {
-        // `just` is 1.96 standard deviations above the bound, which is enough for a single cell, but not for one of ten
-        // cells.
+        // The value of `just` is 1.96 standard errors above the bound. This is enough for a single cell, but not for
+        // one of ten cells.
         let (just, well) = (estimate(1.0001, 3.0), estimate(1.5, 3.5));
         let some = Spec::new("fig0.x", "Fig. 0", "Once above one.", Rule::above(1.0).in_some_cell());
         let every = Spec::new("fig0.x", "Fig. 0", "Always above one.", Rule::above(1.0).in_every_cell());

@@ -99,9 +99,9 @@ pub(super) fn cell(cells: &[Cell], available_mbps: u32, m: f64, buffer: u32) -> 
     })
 }
 
-/// Runs each drop of the available bandwidth with each buffer size in `buffers`, and with each strength m of the
-/// oscillation in `strengths` that the interpretation `way` allows. The buffer sizes must be in ascending order,
-/// because the result of a run without losses is reused for larger buffers.
+/// Runs each drop of the available bandwidth with each buffer size in `buffers` and each oscillation strength m in
+/// `strengths`. Strengths that the interpretation `way` does not allow are left out. The buffer sizes must be in
+/// ascending order, because the result of a run without losses is reused for larger buffers.
 pub(super) fn cells(
     lab: &Lab<'_>,
     way: Way,
@@ -131,8 +131,8 @@ pub(super) fn cells(
     Ok(cells)
 }
 
-/// Returns the scenario of a run. `phase`, from 0 to just below 1, is the position of the drop between two results of
-/// the bandwidth measurement.
+/// Returns the scenario of a run. `phase`, from 0 to just below 1, shifts the results of the bandwidth measurement
+/// relative to the drop of the available bandwidth.
 fn scenario(place: Place, (way, strength): (Way, f64), phase: f64) -> Scenario {
     let Place { available_mbps, buffer, scale, .. } = place;
     let rate = |mbps: u32| format!("{} Mbit/s", mbps * scale);

@@ -147,8 +147,8 @@ fn rows(lab: &Lab<'_>, way: Way, runs: u32) -> Result<Vec<Row>, SimError> {
     let strengths = [0.0, STRENGTH].into_iter().filter_map(|m| Some((m, way.strength(m)?)));
     let row = |(m, strength): (f64, f64)| {
         let scenario = |place: f64| {
-            // The start of the flow is different in each run. Therefore the time between the last measurement result
-            // and the drop is different, too.
+            // In each run, the flow starts at another time. So the time from the last measurement result to the drop of
+            // the available bandwidth differs between the runs, too.
             let mut overrides = way.overrides("symbiosis");
             overrides.extend([
                 Override::set("flow.symbiosis.start", format!("{:.3} ms", 1e3 * ONE_RESULT_S * place)),

@@ -118,7 +118,7 @@ type Lines = Vec<Vec<(f64, f64)>>;
 /// Values from one run, for the claims and figures.
 struct Outcome {
     /// Jain's index with one to ten active connections. `jain` is the index of the mean windows. For comparison,
-    /// `jain_of_moments` is the mean, over the sampling times, of the index of the windows at each sampling time.
+    /// `jain_of_moments` is computed from the windows at each sampling time, and then averaged over time.
     jain: Vec<f64>,
     jain_of_moments: Vec<f64>,
     /// Jain's index of the first three connections only, with one to ten active connections.

@@ -78,8 +78,8 @@ impl Way {
         }
     }
 
-    /// Returns the strength of the oscillation in the scenario, in 1/√s, that corresponds to the strength `m` in the
-    /// thesis; `None` if the control law does not accept it.
+    /// Converts the oscillation strength `m` of the thesis to the unit of the scenario, 1/√s. Returns `None` if the
+    /// control law does not accept the converted strength.
     pub(super) fn strength(self, m: f64) -> Option<f64> {
         let per_root_s = match self {
             // With the round-trip time (0.12 s) as the unit of time, a Brownian increment over 0.12 s has variance 1.

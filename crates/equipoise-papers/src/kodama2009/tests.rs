@@ -77,7 +77,7 @@ fn symbiosis_has_more_than_reno_over_the_long_path() {
 }
 
 /// Measures the share of data in the packets of the simulator's TCP, with a connection that fills 20 Mbit/s. If the
-/// test fails, `DATA_SHARE` is wrong, and the goodput that Fig. 5 takes for 90 % of 50 Mbit/s is wrong, too.
+/// test fails, `DATA_SHARE` is wrong. The goodput threshold of Fig. 5 (90 % of 50 Mbit/s) is then wrong, too.
 #[test]
 fn the_share_of_data_in_fig_5_is_that_of_the_simulated_tcp() {
     let mut overrides = vec![

@@ -81,11 +81,11 @@ impl Outcome {
         if lost > 0.0 { 100.0 * lost / (lost + served) } else { 0.0 }
     }
 
-    /// Returns by how much the transmission in case I exceeds the minimum time, as a multiple of the content's playing
+    /// Returns by how much the transmission time in case I exceeds its minimum, as a multiple of the content's playing
     /// time.
     ///
-    /// At `cut_s`, the rate of the bottleneck is cut to a quarter. The minimum time follows from this cut: the
-    /// transmission of the rest of the content takes at least four times the playing time of the rest.
+    /// At `cut_s`, the rate of the bottleneck is cut to a quarter. From then on, the transmission of the rest of the
+    /// content takes at least four times the playing time of the rest.
     pub(super) fn excess_over_quarter(&self, cut_s: f64) -> Option<f64> {
         let before_s = cut_s - self.start_s;
         let least_s = before_s + 4.0 * (UNHINDERED_S - before_s);

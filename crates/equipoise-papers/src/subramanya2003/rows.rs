@@ -5,8 +5,8 @@ use super::{Lab, parse_with};
 use equipoise_lab::scenario::Override;
 use equipoise_lab::sim::SimError;
 
-/// The start times of the runs are spread over this time, in ms. It is the report interval of TQ. So the rate of the
-/// bottleneck is cut at a different point of the report interval in each run.
+/// The start times of the runs of case I are spread over this time, in ms. It is the report interval of the paper's
+/// method TQ. So the bottleneck's rate is cut at a different point of the report interval in each run.
 const SPREAD_MS: f64 = 100.0;
 
 /// Returns the time at which the source starts in run number `run`, in seconds. `runs` is the total number of runs.

@@ -95,8 +95,8 @@ pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
 
 /// Returns the overrides for all three improvements of the paper (Tobe 1999, Sec. 4 and 7).
 ///
-/// A probing interval ends when TCP's window is reduced. It lasts at least 600 ms, which is our choice, and at most
-/// 1 s, which is the interval in the paper's evaluation.
+/// Our choice: a probing interval lasts at least 600 ms. It lasts at most 1 s, the fixed interval of the paper's
+/// evaluation.
 fn improved() -> Vec<Override> {
     let texts = |pairs: [(&str, &str); 2]| pairs.map(|(key, text)| (key.to_owned(), Value::from(text))).into();
     let between: BTreeMap<String, Value> = texts([("at_least", "600 ms"), ("at_most", "1 s")]);
@@ -110,8 +110,8 @@ fn improved() -> Vec<Override> {
     ]
 }
 
-/// Returns the overrides with which AP replaces the paper's control law in running periods. The minimum rate is not
-/// changed.
+/// Returns the overrides with which AP replaces the paper's control law while TPBA sends over RTP (the running
+/// periods). The minimum rate is not changed.
 fn governed_by_ap() -> Vec<Override> {
     vec![
         Override::set("flow.\"flow 3\".pair.law.name", "ap"),

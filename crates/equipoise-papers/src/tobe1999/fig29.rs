@@ -363,8 +363,8 @@ fn snapshots(outcomes: &Outcomes) -> [Claim; 5] {
     ]
 }
 
-/// Returns the claim that the reduction factor `R_f` hardly matters. A loss of the share p lowers the rate by the share
-/// `p R_f`, so pairs of cases without a loss are left out.
+/// Returns the claim that the reduction factor `R_f` hardly matters. At a loss ratio p, the rate falls by the share
+/// `p R_f`. Without losses, `R_f` has no effect, so pairs of cases without losses are left out.
 fn reduction(outcomes: &Outcomes) -> Claim {
     let is_lossy = |pair: &[usize; 2]| pair.iter().any(|&place| outcomes[place].iter().any(|outcome| outcome.is_lossy));
     let pairs: Vec<_> = FACTORS.into_iter().filter(is_lossy).collect();

@@ -107,8 +107,8 @@ impl Case {
 }
 
 /// Runs Fig. 10 and 14 between network namespaces, in real time. One run of each of the six cases takes 240 s in total.
-/// A quick look has two cases, which take 48 s. Calls `progress` with the share of the runs that are done. If `stop` is
-/// set, returns the results so far.
+/// With the option `quick`, there are only two cases with shorter runs, which take 48 s in total. Calls `progress` with
+/// the share of the runs that are done. If `stop` is set, returns the results so far.
 ///
 /// If the kernel lacks a congestion control, the cases that use this congestion control have no live runs, and the
 /// figure's text says so. `window_control` gets the name of a congestion control, and returns the [`WindowControl`]

@@ -16,8 +16,8 @@ const BEFORE: usize = 20;
 /// A runaway is at least this number of consecutive intervals with a delay above twice the target.
 const RUNAWAY: usize = 3;
 
-/// The results of a run in the setting of Sec. 6.1: means over intervals of 10 s, which are counted from the start of
-/// the session. Only the 400 s of the paper's run are evaluated.
+/// The results of a run in the setting of Sec. 6.1, mostly as means over intervals of 10 s. Only the last 400 s of the
+/// run are evaluated, because the paper's run takes 400 s.
 #[derive(Clone, Debug)]
 pub(super) struct Outcome {
     /// Mean delay in each interval (`T_i`), in seconds; `NaN` if no packet arrived.

@@ -126,8 +126,8 @@ impl Course {
     }
 }
 
-/// An interpretation of Sec. 5 and 6.1.2: how the runs of AIMD proceed, and how many of the first intervals of the
-/// paper's 400 s are left out.
+/// An interpretation of Sec. 5 and 6.1.2. `course` is how the runs of AIMD proceed. `transient` is the number of
+/// intervals of 10 s that the results leave out, at the start of the paper's 400 s.
 struct Setting {
     name: &'static str,
     course: Course,
@@ -152,8 +152,8 @@ const READINGS: [Setting; 5] = [
 ];
 
 pub(super) fn planned(options: &Options) -> u32 {
-    // AP always runs for only 400 s. Therefore `Steady` and `Within400S` share their runs of AP, and only `BothWays`
-    // needs other runs of AP. The number of runs of AP is therefore `2` and not `Course::ALL.len()`.
+    // AP always runs for only 400 s. So `Steady` and `Within400S` share their runs of AP, and the factor for AP is `2`
+    // instead of `Course::ALL.len()`.
     options.runs(RUNS, 8) * (2 + Course::ALL.len() as u32 * AIMD.len() as u32)
 }
 

@@ -23,8 +23,8 @@ use equipoise_lab::sim::SimError;
 pub enum Part {
     /// Fig. 5: the coefficient of response b as a function of the load, from the closed form for an M/D/1 queue.
     Fig5,
-    /// Fig. 7: the increase of the mean delay from each rate to the next, as a function of the variance of the delay.
-    /// Includes 45 rates and ten traffic patterns.
+    /// Fig. 7: the increase of the mean delay when the rate rises by 0.1 Mbit/s, as a function of the variance of the
+    /// delay. There are 45 rates and ten traffic patterns.
     Fig7,
     /// Fig. 10 and 11: delay and rate of each controller over time in one run.
     Fig10,

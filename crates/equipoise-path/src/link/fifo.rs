@@ -27,8 +27,8 @@ pub(super) struct Fifo<C, S> {
     /// From this time on, the service is free for the next packet. A packet that arrives later raises the field to its
     /// arrival time. If the packet is accepted, its service time is added.
     free_at: Instant<C>,
-    /// The accepted packets that had to wait, in order of service. The first of them may already be in service or sent,
-    /// because packets are removed only when necessary.
+    /// The accepted packets that had to wait, in order of service. The list may begin with packets that are already in
+    /// service or sent, because packets are removed only when necessary.
     waiting: VecDeque<Waiting<C>>,
     totals: Totals,
 }

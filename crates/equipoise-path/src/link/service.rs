@@ -24,8 +24,9 @@ pub(super) trait Service<C> {
 pub(super) struct RateService<C> {
     rate: Schedule<Rate>,
     origin: Instant<C>,
-    /// The work that remained when the end of the last service was rounded down to a whole nanosecond, in bit·ns/s
-    /// (10⁻⁹ bit). This work takes less than 1 ns, so the number is less than the rate in bit/s at that time.
+    /// The end of a service is rounded down to a whole nanosecond. This is the part of the data that is not yet sent at
+    /// the rounded end of the last service, in bit·ns/s (10⁻⁹ bit). Sending this part takes less than 1 ns, so the
+    /// number is less than the rate in bit/s at that time.
     carry: u64,
     /// The period of constant rate in which the last service began.
     segment: Segment<C>,
@@ -46,9 +47,8 @@ struct Segment<C> {
 struct Division<C> {
     size: Size,
     nanos: u64,
-    /// `rest`: the work that remains after rounding `nanos` down, in bit·ns/s. `room`: the work of one nanosecond minus
-    /// `rest`, in the same unit. If the work that the last service left (`RateService::carry`) is `room` or more, the
-    /// service takes one nanosecond more.
+    /// `rest` is the work that remains because `nanos` is rounded down, in bit·ns/s. `room` is the rate in bit/s minus
+    /// `rest`. If `RateService::carry` is at least `room`, the service takes one nanosecond more.
     rest: u64,
     room: u64,
     /// The precomputed values are valid for services that end before this time.

@@ -39,14 +39,13 @@ fn second_of_day(text: &str) -> Option<i64> {
     is_time.then_some(3600 * hours + 60 * minutes + seconds)
 }
 
-/// Reads a table of a download, including its heading (Raca 2020). Time zero is the time of the first line that is not
-/// ignored. Each line's rate applies until the next line. Zero rates at the end are ignored, so that the last rate
-/// above zero stays.
+/// Reads a table of a download, including its heading (Raca 2020). Each line's rate applies until the next line.
 ///
 /// Our interpretation: the download rate is the capacity of the link, because a download uses all available capacity.
-/// Lines that are not part of a download (`State` other than `D`) are ignored, so the previous rate continues. If two
-/// lines have the same second, the later line applies. If the time of day decreases from one line to the next, midnight
-/// has passed.
+/// Lines that are not part of a download (`State` other than `D`) are ignored. Time zero is the time of the first line
+/// that is not ignored. If two lines have the same second, the later line applies. If the time of day decreases from
+/// one line to the next, midnight has passed. Zero rates at the end are ignored, so that the last rate above zero
+/// stays.
 pub(super) fn table_steps<'a>(mut lines: impl Iterator<Item = (usize, &'a str)>) -> Result<Schedule<Rate>, TraceError> {
     let no_start = TraceError { line: 1, kind: TraceErrorKind::NoStart };
     let Some(columns) = lines.next().and_then(|(_, heading)| Columns::of(heading)) else { return Err(no_start) };

@@ -14,11 +14,11 @@ use equipoise::units::{Instant, Size, Span};
 /// each connection is used for a single fetch. When the last fetch of the burst is complete, the flow is OFF for an
 /// exponentially distributed time.
 ///
-/// Our interpretation: RFC 8868 says that 30 connections start together, and RFC 8867, Sec. 5.7 has ten short flows.
-/// The number of connections per burst is configurable. Ten flows with one connection per burst offer at most
-/// 0.32 Mbit/s. Ten flows with 30 connections per burst offer at most 9.6 Mbit/s. The RFCs do not say when a flow that
-/// is OFF at the start turns ON for the first time. Here, this happens after an exponentially distributed time, as if
-/// the flow had already been OFF before the start.
+/// Our interpretation: RFC 8868 says that 30 connections start together, but RFC 8867, Sec. 5.7 has ten short flows.
+/// Therefore the number of connections per burst is configurable. Ten flows offer at most 0.32 Mbit/s with one
+/// connection per burst, and at most 9.6 Mbit/s with 30. The RFCs do not say when a flow that is OFF at the start turns
+/// ON for the first time. Here, this happens after an exponentially distributed time, as if the flow had already been
+/// OFF before the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WebConfig {
     /// Number of web flows.

@@ -54,8 +54,8 @@ pub enum SyntheticError {
     },
 }
 
-/// Relative sizes of I, P and B frames before the moments are fitted. Our choice: the values are close to the means of
-/// three films.
+/// Relative sizes of I, P and B frames, before the sizes are fitted to the given mean and coefficient of variation. Our
+/// choice: the values are close to the means of three films.
 const KINDS: [f64; 3] = [2.4, 1.4, 1.0];
 /// Standard deviations of the logarithm of a frame size: `GROUP_SPREAD` between groups of pictures, and `FRAME_SPREAD`
 /// between the frames of a group. Our choice: in films, sizes vary more between scenes than within a scene.
@@ -80,7 +80,7 @@ impl Synthetic {
     /// Each frame starts with a size that depends on its kind. The size is multiplied by log-normal noise per group of
     /// pictures and per frame. The noise of successive groups is correlated, because successive groups often belong to
     /// one scene. The sizes are then raised to a power and scaled, so that they have the given mean and coefficient of
-    /// variation. The largest frame gets the peak size, and sizes above the peak size are reduced to the peak size.
+    /// variation. The largest frame is set to the peak size. All other frames are limited to the peak size.
     ///
     /// # Errors
     /// [`SyntheticError`] if no such video can be generated.
@@ -172,7 +172,7 @@ mod tests {
 
     use super::*;
 
-    /// The published moments of Star Wars IV in high quality: mean 1376 bytes, peak 9370 bytes, coefficient of
+    /// Star Wars IV in high quality, with the published values: mean 1376 bytes, peak 9370 bytes, coefficient of
     /// variation 0.66, 25 frames/s, groups of 12 frames.
     fn star_wars(frames: usize) -> Synthetic {
         use FrameKind::{B, I, P};

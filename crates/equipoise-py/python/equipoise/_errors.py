@@ -9,8 +9,8 @@ class ScenarioError(EquipoiseError, ValueError):
     """A scenario, or an override of one of its values, is wrong.
 
     ``line`` and ``column`` are a position in the scenario's text, counted from 1. They are None if the error is in an
-    override of ``set``. ``key`` is the wrong key, or the path of the override; it is None if the text is not valid
-    TOML.
+    override, which is given in the argument ``set``. ``key`` is the wrong key, or the path of the override; it is None
+    if the text is not valid TOML.
     """
 
     def __init__(self, message: str, line: int | None = None, column: int | None = None, key: str | None = None) -> None:

@@ -419,8 +419,8 @@ class SweepFolder:
 
 @final
 class Allowance:
-    """A decision of a control law: the rate of IP packets at which a session may send, and the amount of data that may
-    be in flight.
+    """A decision of a control law: the rate at which a session may send IP packets, and the amount of data that may be
+    in flight.
     """
 
     def __new__(cls, rate_bps: float, *, window_bytes: int | None = None, pace_bps: float | None = None) -> Allowance: ...

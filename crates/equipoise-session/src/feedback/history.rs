@@ -304,8 +304,7 @@ impl History {
         self.changes.clear();
         let begin = report.packets.clone().next().and_then(|status| self.unwrap(status.sequence));
         if let Some(begin) = begin {
-            // A report without any arrival proves nothing, so the packets before its start stay in flight. If such
-            // reports removed packets from the data in flight, nothing would limit the sender.
+            // A report without any arrival proves nothing, so the packets before its start stay in flight.
             let proves = report.packets.clone().any(|status| status.arrival.is_some());
             if proves {
                 self.leap_to(begin);
@@ -439,9 +438,9 @@ impl History {
         self.changes.push(PacketReport::new(number, packet.size, packet.departed, fate));
     }
 
-    /// Returns a round-trip time from the report that arrived at `now`. Among the packets whose state the report
-    /// changed, the newest packet that arrived is used. `made` is the time at which the receiver made the report, if
-    /// known. Returns `None` if no such packet exists or the times are impossible. Also updates `heard`.
+    /// Returns the round-trip time of the newest packet whose arrival the report at `now` was the first to state.
+    /// `made` is the time at which the receiver made the report, if known. Returns `None` if the report states no new
+    /// arrival, or if the times are impossible. Also updates `heard`.
     fn round_trip(&mut self, now: Instant<SenderClock>, made: Option<Instant<ReceiverClock>>) -> Option<Span> {
         let (departed, at) = self.changes.iter().rev().find_map(|packet| match packet.fate {
             Fate::Arrived { at, .. } => Some((packet.departed, at)),

@@ -75,7 +75,7 @@ impl Reporter {
     }
 
     /// Records that a packet arrived at `now`: `sequence` is the packet's number in its stream, `transport` its
-    /// transport-wide number. Returns whether the packet has the number that reports in this format use.
+    /// transport-wide number. Returns whether the packet has the number that the configured report format uses.
     pub fn on_arrival(
         &mut self,
         now: Instant<ReceiverClock>,

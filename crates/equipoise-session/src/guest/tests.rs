@@ -326,9 +326,8 @@ impl Controller for Listener {
     }
 }
 
-/// If the application sends little, the guest must limit the rate, and must tell the law that the law's rate is not
-/// used. Otherwise a law may raise its own rate without end. When the application sends more, the guest must raise the
-/// rate again, and must no longer tell the law that the law's rate is not used.
+/// While the application sends little, the guest must limit the rate, and must set `app_limited` in the feedback to the
+/// law. Otherwise a law may raise its rate without end. When the application sends more, the guest must do neither.
 #[test]
 fn a_law_whose_rate_is_held_is_told_that_its_rate_is_not_used() {
     let is_limited = Arc::new(AtomicBool::new(false));

@@ -135,8 +135,7 @@ impl Law {
         Application::limits(now - since, waited - before, self.pacing(pace))
     }
 
-    /// Returns the pacing rate as a multiple of the law's rate. The result is below 1 if the path's share is below the
-    /// law's rate.
+    /// Returns the pacing rate `pace` as a multiple of the law's rate.
     fn pacing(&self, pace: Rate) -> f64 {
         pace.as_bps_f64() / self.rate().as_bps_f64().max(1.0)
     }
@@ -200,8 +199,8 @@ impl Law {
         Ok(event)
     }
 
-    /// Restarts the law at the lowest rate after a circuit breaker stopped the path. Packets sent until `now` no longer
-    /// prove a delivery rate.
+    /// Restarts the law at the lowest rate after a circuit breaker stopped the path. From then on, the law ignores
+    /// feedback about packets that were sent before `now`.
     pub(super) fn on_stopped(&mut self, now: Instant<SenderClock>) {
         self.begin_again();
         self.begun = now;

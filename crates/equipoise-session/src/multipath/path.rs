@@ -168,8 +168,8 @@ impl Path {
 
     /// Sets the path's share of the total rate from `now` on. Returns whether the share changed.
     ///
-    /// If the path has no law of its own, measurements at the previous share are discarded. If the path has its own
-    /// law, the share changes often. Therefore the measurements of the whole period are kept.
+    /// A path without a law of its own discards the measurements at the previous share. A path with its own law keeps
+    /// them, because its share changes often.
     pub(super) fn set_share(&mut self, now: Instant<SenderClock>, share: Rate) -> bool {
         let is_other = share != core::mem::replace(&mut self.share, share);
         match &self.law {
@@ -326,8 +326,8 @@ impl Path {
         Some(Event::CircuitBroken(breaker))
     }
 
-    /// Processes a report on an interval. The report was requested at `asked`. While the sender waits for the paths'
-    /// reports on the last period, `closing` is the end of this period. Otherwise, `closing` is `None`.
+    /// Processes a report on an interval. The report was requested at `asked`. After the end of a scheduler period, the
+    /// sender waits for a report from each path. Meanwhile, `closing` is the end of this period; otherwise `None`.
     pub(super) fn on_interval(
         &mut self,
         asked: Instant<SenderClock>,
@@ -354,8 +354,8 @@ impl Path {
     /// Declares the path dead if no report about it arrived for three report intervals (Waki 2013, Sec. 5.1). Returns
     /// whether the path has just died.
     ///
-    /// The limit is a time and not a number of unanswered requests. With a long queue on the path, answers are late, so
-    /// several requests are unanswered although answers still arrive.
+    /// The limit is not a number of unanswered report requests: with a long queue on the path, reports are late, so
+    /// several requests are unanswered although reports still arrive.
     pub(super) fn dies(&mut self, now: Instant<SenderClock>, report_interval: Span) -> bool {
         let limit = report_interval * Exchange::MISSING as i64;
         let dies = self.is_up && !self.is_silent && now - self.heard > limit;

@@ -259,9 +259,9 @@ impl Receiver {
         Ok(())
     }
 
-    /// After the answer about sub-flow `answered`, sends a report about each other sub-flow that has received anything
-    /// since its last report. So the sender does not consider a path dead while media arrives on the path, even if
-    /// requests or answers on the path are lost.
+    /// After a requested report about sub-flow `answered`, sends a report about each other sub-flow on which anything
+    /// arrived since the last report about it. So the sender does not consider a path dead while media arrives on the
+    /// path, even if report requests or reports on the path are lost.
     fn tell_of_others(&mut self, now: Instant<ReceiverClock>, answered: PathId) {
         let (ssrc, sender_ssrc) = (self.config.ssrc, self.config.sender_ssrc);
         for (id, subflow) in &mut self.subflows {

@@ -39,19 +39,19 @@ use equipoise::units::{Instant, Rate, SenderClock, Span};
 ///
 /// A path that the driver announced as down is not a dead path, and does not limit the total rate. If all paths are
 /// down, the total rate is halved at once, and again in each report interval in which no path is usable. Our choice:
-/// the sender continues at a low rate, and reports that prove a delivery rate allow higher rates.
+/// the sender continues at the low rate until reports prove that packets arrive.
 ///
-/// With [`Total::Pooled`], one controller gets the delay of all paths as if it were the delay of one path. If path `i`
-/// has the share `w_i` of the rate, the mean delay `x_i` and the variance `σ_i²`, the mean is `Σ w_i x_i` and the
-/// variance is `Σ w_i² σ_i²`. A controller with a delay target applies the same control law to this delay as to the
-/// delay of one path.
+/// With [`Total::Pooled`], one controller gets the delay of all paths as if it were the delay of one path. The mean of
+/// this delay is `Σ w_i x_i`, and its variance is `Σ w_i² σ_i²`. Path `i` has the share `w_i` of the rate, the mean
+/// delay `x_i` and the variance `σ_i²`. A controller with a delay target applies the same control law to this delay as
+/// to the delay of one path.
 ///
 /// With [`Total::PerPath`], each path has its own controller, as in a session over this path alone. The controller gets
-/// reports on the path's packets (RFC 8888, by sub-flow sequence number). The controller's rate is limited by the
-/// delivery rate that the answers about the path state, and is halved if answers are missing. The total is the sum of
-/// the rates of the live paths' controllers, at most [`PathLaws::highest`](super::PathLaws::highest). The scheduler
-/// assigns no path more than its controller allows. When a path is usable again, its controller restarts at the lowest
-/// rate.
+/// reports on the path's packets (RFC 8888, by sub-flow sequence number). The answers to report requests state the
+/// path's delivery rate, which limits the controller's rate. If answers are missing, the controller's rate is halved.
+/// The total is the sum of the rates of the live paths' controllers, at most
+/// [`PathLaws::highest`](super::PathLaws::highest). The scheduler assigns no path more than its controller allows. When
+/// a path is usable again, its controller restarts at the lowest rate.
 pub struct Sender {
     config: SenderConfig,
     period: Span,
@@ -87,11 +87,11 @@ impl Sender {
     /// Time between two divisions of the total rate among the paths, as in the paper (Asvarujanon 2014, Sec. 4.3).
     pub const PERIOD: Span = Span::from_secs(5);
     /// Media stops if no report about any path arrives within this time, in seconds (RFC 8083, Sec. 4.1). If three
-    /// periods between divisions of the rate are longer than this time, media stops after three periods instead.
+    /// periods (see [`new`](Self::new)) are longer than this time, media stops after three periods instead.
     pub const CIRCUIT_S: i64 = Breakers::SECONDS;
 
-    /// Creates a sender that has no paths yet and starts at `config.start`. `total` decides on the total rate. After
-    /// each `period`, the total rate is divided among the paths again.
+    /// Creates a sender that has no paths yet and starts at `config.start`. `total` decides on the total rate. At the
+    /// end of each `period`, `scheduler` divides the total rate among the paths.
     ///
     /// # Errors
     /// [`SessionError`] if RTP cannot carry the configuration, or if the configuration does not fit `total`. For
@@ -175,8 +175,9 @@ impl Sender {
         }
     }
 
-    /// With [`Total::Pooled`], halves the total rate once per report interval while no answer arrives on any path. A
-    /// fixed rate does not change. Returns whether the rate decreased.
+    /// With [`Total::Pooled`], halves the total rate once per report interval while all usable paths are silent. A path
+    /// is silent if no report about the path has arrived for three report intervals. A fixed rate does not change.
+    /// Returns whether the rate decreased.
     fn halve_if_silent(&mut self, now: Instant<SenderClock>) -> bool {
         let Control::Pooled(governor) = &mut self.control else { return false };
         let is_silent = self.paths.len() > 0 && self.paths.are_silent();
@@ -329,8 +330,8 @@ impl Sender {
         if self.breakers.has_stopped() {
             return;
         }
-        // Sends at most twice as many packets as the session has paths. If the packet that a path sends is late by a
-        // packet interval, the path's next packet is due, too.
+        // The limit counts two packets for each path: if a path's first packet is late by a packet interval, the path's
+        // next packet is due, too.
         for _ in 0..2 * self.paths.len() {
             let Some(at) = self.paths.next_ready(now, self.has_payload()) else { break };
             self.send(now, at);
@@ -375,8 +376,8 @@ impl Sender {
         }
     }
 
-    /// Queues a copy of the packet that was just sent on the path at index `sent_on`. Of the other live paths, the one
-    /// with the largest share sends the copy.
+    /// The path at index `sent_on` has just sent a packet. Queues a copy of this packet on another live path: the one
+    /// with the largest share.
     fn keep_copy(&mut self, sent_on: usize, sequence: u64) {
         if let Some(path) = self.paths.best_beside(sent_on) {
             path.keep(sequence, &self.plain);

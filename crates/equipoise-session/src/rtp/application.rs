@@ -12,8 +12,9 @@ pub(crate) struct Application {
 }
 
 impl Application {
-    /// An interval is app-limited if the application used less than this share of its rate. Our choice: the output of
-    /// encoders follows their target rate to within a few percent, so at a lower share the application lacks data.
+    /// An interval is app-limited if the application used less than this share of the allowed rate. Our choice: the
+    /// output of encoders follows their target rate to within a few percent, so at a lower share the application lacks
+    /// data.
     const LIMITED: f64 = 0.9;
 
     /// Records that the pacer has nothing to send from `from` on.
@@ -30,8 +31,8 @@ impl Application {
         since.is_some()
     }
 
-    /// Records that the pacer sends a retransmission from `now` to `until`. This time counts as waiting time, because
-    /// reports do not prove that a retransmission arrived.
+    /// Records that the pacer sends a retransmission from `now` to `until`. In this time, the pacer counts as waiting
+    /// for the application, because reports do not prove that a retransmission arrived.
     pub(crate) fn lends(&mut self, now: Instant<SenderClock>, until: Instant<SenderClock>) {
         let waits = self.goes_on(now);
         self.waited = self.waited + (until - now).max(Span::ZERO);

@@ -167,8 +167,8 @@ impl Breakers {
         begins
     }
 
-    /// Records that no breaker limits the controller's rate. If a full window of reports has arrived since the last
-    /// trip, forgets all earlier trips.
+    /// Must be called when no breaker limits the controller's rate. If a full window of reports has arrived since the
+    /// last trip, forgets all trips.
     pub(crate) fn on_whole(&mut self) {
         if self.window.len() >= self.reports(Span::ZERO, Span::ZERO) {
             (self.was_cut, self.stops) = (false, 0);
@@ -214,9 +214,9 @@ impl Breakers {
         usize::try_from(self.without_media).unwrap_or(usize::MAX) >= limit
     }
 
-    /// Whether the rate is too high for the losses (RFC 8083, Sec. 4.3). TCP's throughput follows from the RFC's
-    /// simplified equation. The time between two packets replaces the duration of a group of frames, which is not known
-    /// here.
+    /// Whether the sending rate is above ten times TCP's throughput at the measured loss (RFC 8083, Sec. 4.3). The
+    /// RFC's `CB_INTERVAL` depends on the duration of a group of frames. This duration is not known here, so the time
+    /// between two packets is used instead.
     fn is_congested(&mut self, proof: Proof, round_trip: Span) -> bool {
         if proof.sent == 0 {
             return false;

@@ -203,8 +203,8 @@ fn what_cannot_be_is_refused_with_what_would_be_right() {
 }
 
 /// The controller's window is four packets. The delay is 100 ms for media and 10 ms for RTCP. From 2 s to 8 s, all RTCP
-/// packets are lost. If the test fails, the window of a law has no effect, or a session never sends again after a loss
-/// of its reports.
+/// packets are lost. If the test fails, the controller's window has no effect, or the session never sends again after
+/// its reports were lost.
 #[test]
 fn no_more_is_under_way_than_the_window_and_silence_empties_it() {
     for format in FORMATS {

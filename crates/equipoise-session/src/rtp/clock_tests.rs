@@ -24,8 +24,8 @@ fn path(number: u64, _: bool) -> Vec<u64> {
     vec![20 + number * 7_919 % 10]
 }
 
-/// What happened in a session. `means` contains each time in ms and the mean delay in ms that was reported. `rates`
-/// contains each time in ms and the rate in bit/s that was decided. `steps` contains the clock steps in s.
+/// What happened in a session. `means` contains the reported mean delays in ms, and `rates` the decided rates in bit/s,
+/// each with its time in ms. `steps` contains the clock steps in s.
 struct Story {
     means: Vec<(u64, f64)>,
     rates: Vec<(u64, f64)>,

@@ -55,8 +55,8 @@ impl DuplexConfig {
     }
 }
 
-/// The number of the receiving role's random stream. The session's seed and this number determine the receiving role's
-/// seed. The sending role uses the session's seed itself, and stream 1.
+/// The number of the random stream from which the receiving role's seed is drawn. The sending role uses streams with
+/// other numbers.
 const RECEIVING_STREAM: u64 = 2;
 
 /// An endpoint that both sends and receives media: a [`Sender`] and a [`Receiver`] with one synchronisation source.

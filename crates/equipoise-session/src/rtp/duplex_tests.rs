@@ -77,9 +77,9 @@ fn a_silent_end_reports_as_a_receiver_and_asks_for_nothing() {
             "2010 far SR1 report",
             "3000 far SR1 request",
             "3010 far SR1 report",
-            // At 4 s, the second-last request of the endpoint `far` is that of 2 s. `far` is still a sender, because
-            // it sent media after that request. At 4.01 s, the second-last request is that of 3 s. `far` is no longer
-            // a sender, because it sent no media after that request.
+            // The endpoint `far` sends media until 2.5 s. Before the request at 4 s, its second-last request is that of
+            // 2 s, so `far` is still a sender. Before the report at 4.01 s, its second-last request is that of 3 s, so
+            // `far` is no longer a sender.
             "4000 far SR1 request",
             "4010 far RR1 report",
             "5010 far RR1 report",
@@ -308,8 +308,9 @@ fn the_longest_reports_fit_in_a_datagram_or_in_two() {
     assert!(ends.exchange(0).iter().filter(|line| line.ends_with("report request")).count() > 15);
     assert_eq!([applied(&ends, 0).len(), applied(&ends, 1).len()], [19, 19]);
     assert_eq!(ends.ignored(), []);
-    // Without ECN marks, a datagram with a report and a request has 120 bytes: 28 for the SR, 24 for the block, 12 + 16
-    // + 20 for the report (statistics, clock origin, receipt), and 8 + 12 for the request (start, receipt request).
+    // Without ECN marks, a datagram with a report and a request has 120 bytes: 28 for the SR, 24 for its report block,
+    // 12 + 16 + 20 for the report (statistics, clock origin, receipt), and 8 + 12 for the request (start, receipt
+    // request).
     // With marks, the datagram would be longer than `Transmit::MAX_HEAD` (128 bytes), so the report and the request are
     // sent in two datagrams.
     let longest = ends.reports.iter().map(|said| said.bytes.len()).max();
@@ -334,8 +335,8 @@ fn rates(ends: &Ends, end: usize) -> Vec<(u64, u64)> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Whatever happens to the media of one direction, the controller of the other direction decides the same rates,
-    /// because the directions share only report datagrams.
+    /// If this test fails, loss or delay of the media in one direction changes the rates that the controller of the
+    /// other direction decides.
     #[test]
     fn the_controllers_of_the_two_directions_do_not_mix(
         ways in proptest::collection::vec(5u64..60, 1..20), lost in 2u64..20, constant in 5u64..40,

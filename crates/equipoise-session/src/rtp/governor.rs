@@ -14,8 +14,8 @@ use super::proof::Proof;
 ///
 /// The session's rate is at most twice the delivery rate that reports prove. A per-packet law may also use the rate at
 /// which a short burst of packets, such as a probe, arrived. If a tenth or more of the packets is lost, the rate is at
-/// most the delivery rate itself. From the third missing report on, the rate is halved with each further report
-/// interval. Our choice, after RFC 5348, Sec. 4.3 (twice the receive rate) and RFC 8083, Sec. 4.3.
+/// most the delivery rate itself. The third missing report in a row halves the rate, and so does each further missing
+/// report. Our choice, after RFC 5348, Sec. 4.3 (twice the receive rate) and RFC 8083, Sec. 4.3.
 ///
 /// There are two exceptions. If a control law must act exactly as in its paper, only missing reports and the circuit
 /// breakers limit the rate. If the controller has a fixed rate, only the circuit breakers limit the rate.
@@ -48,8 +48,8 @@ const PEAK_PACKETS: u64 = 5;
 /// If at least this share of the packets and at least `LOSSES` packets are lost, the rate is at most the delivery rate.
 const LOSSY: f64 = 0.1;
 const LOSSES: u64 = 3;
-/// If no report shows that a packet arrived, the rate falls to the lowest rate after this time. If two report intervals
-/// plus `USUAL_ROUND_TRIP` are longer, that time counts instead.
+/// If no report has proved any arrival at this time after the controller's first packet, the rate falls to the lowest
+/// rate. If two report intervals plus `USUAL_ROUND_TRIP` are longer, this longer time applies.
 const UNPROVED: Span = Span::from_secs(2);
 const USUAL_ROUND_TRIP: Span = Span::from_millis(250);
 
@@ -268,7 +268,7 @@ impl Governor {
     }
 
     /// Starts at the controller's lowest rate, because the path is new or usable again, and has no valid measurements.
-    /// Reports that prove a delivery rate allow higher rates.
+    /// Then the maximum rate follows the delivery rate in the reports.
     pub(crate) fn begin_low(&mut self) {
         self.lower_to(self.controller.lowest_rate());
         self.decide();

@@ -28,8 +28,8 @@ const ENTRIES: usize = 16;
 /// How long a missing packet stays in the list after the receiver stopped waiting for it. A retransmission in this time
 /// shows the receiver that its requests are too late.
 const LINGERS: Span = Span::from_secs(1);
-/// How long a measured time from a request to its retransmission is used (our choice). An older measurement is not
-/// used, because paths change.
+/// The receiver measures the time from a request to the retransmission. A measurement is used for at most this time,
+/// because paths change (our choice).
 const BELIEVED: Span = Span::from_secs(10);
 
 /// The missing packets of a stream: those that the receiver still waits for, and those that it gave up less than
@@ -85,7 +85,7 @@ impl MissingPackets {
     }
 
     /// Records that a retransmission arrived; `number` is the lower 16 bits of its sequence number. Returns the full
-    /// sequence number; `None` if the packet is not in the list or was not requested.
+    /// sequence number; `None` if the packet was not missing or was not requested.
     pub(crate) fn on_repetition(&mut self, now: Instant<ReceiverClock>, number: u16) -> Option<u64> {
         let highest = self.highest?;
         let sequence = highest.checked_sub(u64::from((highest as u16).wrapping_sub(number)))?;

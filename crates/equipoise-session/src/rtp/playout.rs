@@ -43,8 +43,8 @@ impl PlayoutMeter {
         Self { playout, waiting: VecDeque::new(), since: None, arrived: Size::ZERO, served: Size::ZERO, discarded: 0 }
     }
 
-    /// Records that a packet arrived at `now`. Returns when the packet's service is complete, or `None` if the packet
-    /// was discarded.
+    /// Records that a packet arrived at `now`. Returns the time at which the packet's service will be complete, or
+    /// `None` if the packet was discarded.
     pub(super) fn on_packet(&mut self, now: Instant<ReceiverClock>, size: Size) -> Option<Instant<ReceiverClock>> {
         self.serve(now);
         self.since.get_or_insert(now);

@@ -180,10 +180,12 @@ impl Arrivals {
     }
 }
 
-/// Returns the receiver's count of packets that arrived; `None` if there is no receipt and no packet has arrived.
+/// Returns a counter that increases by one with each packet that arrives; `None` if there is no receipt and no packet
+/// has arrived.
 ///
-/// Our reading: without a receipt, the count is the highest sequence number minus the number of lost packets. This
-/// count includes duplicates, and packets that were lost before the first arrival (RFC 3550, App. A.3).
+/// Our reading: without a receipt, the counter is the highest sequence number minus the number of lost packets (RFC
+/// 3550, App. A.3). Duplicates increase this counter, too. Its initial value depends on the first sequence number, so
+/// only differences of the counter have a meaning.
 fn count(block: &ReportBlock, receipt: Option<&Receipt>) -> Option<u32> {
     let by_numbers = block.extended_highest.wrapping_sub(block.cumulative_lost.cast_unsigned());
     // Before the first packet arrives, the receiver has no sequence number to report.

@@ -66,9 +66,8 @@ pub(crate) struct Asked {
 pub(crate) struct Contradiction;
 
 impl Receipts {
-    /// Each receipt decreases `doubt` by the sum of the reported loss share and `BENEFIT`. If the queried packet is
-    /// missing, the receipt increases `doubt` by 1. Because of `BENEFIT`, random deviations do not accumulate. A report
-    /// whose loss share is too low by less than `BENEFIT` is not detected as false.
+    /// Each receipt subtracts this value from `doubt`, so that random deviations do not accumulate. However, a report
+    /// whose loss share is too low by less than this value is not detected as false.
     const BENEFIT: f64 = 0.2;
     /// The reports count as false if `doubt` exceeds this limit. If half of the packets are lost and the reports state
     /// this loss, `doubt` exceeds the limit by chance less than once in 10⁷ receipts.
@@ -87,9 +86,11 @@ impl Receipts {
     /// Returns a receipt request. `next` is the number of the next packet to be sent. `before` contains the values that
     /// `next` had at the last two requests, the older first.
     ///
-    /// The queried packet is chosen from those sent between these two requests. Such a packet has arrived by now or is
-    /// lost, and the last report includes its loss. If more than half of the remembered packets were sent since the
-    /// last request, the queried packet is chosen from the older half of the remembered packets.
+    /// The queried packet is chosen from the packets sent between these two requests. Such a packet is no longer in
+    /// flight. If it was lost, the last report includes the loss.
+    ///
+    /// If more than half of the remembered packets were sent since the last request, the queried packet is chosen from
+    /// the older half of the remembered packets instead.
     pub(crate) fn ask(&mut self, before: (u32, u32), next: u32) -> Asked {
         let half = u32::from(Stamps::KEPT / 2);
         let oldest = next.wrapping_sub(u32::from(Stamps::KEPT) - 1);

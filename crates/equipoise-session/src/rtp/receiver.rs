@@ -61,11 +61,11 @@ impl ReceiverConfig {
 /// The receiving end of a session. It measures one-way delay and loss, and answers each request with a report.
 ///
 /// Source: Waki 2013, Sec. 5.1. A report covers the packets received so far that were sent at the sender's current
-/// rate. This rate took effect when the previous report reached the sender. The receiver estimates the time of this
-/// arrival as `t + 2d`. The request contains t, the time at which the previous request was sent. d is the one-way delay
-/// of the previous request (Eq. 13). If the previous request was lost, d is the one-way delay of the present request
-/// (Eq. 14). With [`Clocks::Apart`], the receiver estimates nothing, and the report covers the packets sent after the
-/// time that the request contains.
+/// rate. This rate took effect when the previous report reached the sender. The receiver estimates that the previous
+/// report reached the sender at `t + 2d`. The request contains t, the time at which the previous request was sent. d is
+/// the one-way delay of the previous request (Eq. 13). If the previous request was lost, d is the one-way delay of the
+/// present request (Eq. 14). With [`Clocks::Apart`], the receiver estimates nothing, and the report covers the packets
+/// sent after the time that the request contains.
 pub struct Receiver {
     config: ReceiverConfig,
     timeline: Timeline,
@@ -124,8 +124,8 @@ impl Receiver {
         })
     }
 
-    /// Adds a playout buffer. Packets are then delivered when their playout is complete, packets that arrive while the
-    /// buffer is full are discarded, and reports include the buffer's state.
+    /// Adds a playout buffer. Packets are delivered when their playout is complete. Packets that arrive while the
+    /// buffer is full are discarded. Reports include the buffer's state.
     #[must_use]
     pub fn with_playout_buffer(self, playout: Box<dyn PlayoutBuffer>) -> Self {
         Self { playout: Some(PlayoutMeter::new(playout)), ..self }

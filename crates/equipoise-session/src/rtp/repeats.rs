@@ -12,8 +12,8 @@ pub struct Repeating {
     pub most: usize,
     /// How long a packet is stored.
     pub age: Span,
-    /// Maximum amount of retransmitted data, as a share of the data sent for the first time: 0 to 1. Over the whole
-    /// session, 20 kB more may be retransmitted.
+    /// Maximum amount of retransmitted data, as a share of the data sent for the first time: 0 to 1. In addition to
+    /// this share, each session may retransmit 20 kB in total.
     pub share: f64,
 }
 

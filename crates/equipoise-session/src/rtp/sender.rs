@@ -47,8 +47,9 @@ pub struct SenderConfig {
     /// Seed of the sender's random numbers, such as the first sequence number, the timestamp offset and the intervals
     /// between regular RTCP compounds (RFC 3550).
     pub seed: u64,
-    /// Maximum time for which payload is queued. Packets of another program that have waited longer are dropped, the
-    /// oldest first. The queue of a stream holds the data of this time at the current rate, but at least 4 KiB.
+    /// Maximum time for which payload is queued. RTP packets of another program ([`Payload::Rtp`]) that have waited
+    /// longer are dropped. The queue of a stream ([`Payload::Stream`]) accepts as much data as the current rate sends
+    /// in this time, but at least 4 KiB.
     pub patience: Span,
     /// Whether the circuit breakers of RFC 8083, Sec. 4 are enabled. Disable them only if no other traffic can suffer:
     /// in a simulator, or on a private link.
@@ -62,8 +63,7 @@ pub struct SenderConfig {
     /// The pauses of generated media, in order of time.
     pub pauses: Vec<Pause>,
     /// How the receiver sends per-packet reports; `None` if it sends none. The controller uses these reports instead of
-    /// the answers to requests, unless the controller needs [`Needs::PLAYOUT`]. The answers still prove the delivery
-    /// rate.
+    /// the answers to report requests, unless the controller needs [`Needs::PLAYOUT`].
     pub reporting: Option<Reporting>,
     /// How the sender answers requests for missing packets; `None` if it ignores such requests. Generated media is
     /// never retransmitted.
@@ -119,10 +119,10 @@ impl SenderConfig {
 /// controller.
 ///
 /// Source: Waki 2013, Sec. 5.1. A request contains the time of the previous request, so that the receiver can select
-/// the packets sent at the current rate. If none of the last three requests has been answered when the next one is due,
-/// the controller is notified, the rate is halved unless it is fixed, and the request is skipped. The request one
-/// interval later contains the time of the skipped request, so that only packets sent at the halved rate count. (The
-/// expression `t_i + 1 + I` in the paper is garbled; this is our reading.)
+/// the packets sent at the current rate. If none of the last three requests has been answered when the next request is
+/// due, this next request is skipped. The controller is notified, and the rate is halved unless it is fixed. The
+/// request one interval later contains the time of the skipped request, so that only packets sent at the halved rate
+/// count. (The expression `t_i + 1 + I` in the paper is garbled; this is our reading.)
 ///
 /// Our reading: a report that arrives after a later request was sent is applied, unless a newer report was already
 /// applied. So the report interval may be shorter than the round-trip time.

@@ -84,8 +84,8 @@ pub enum SessionError {
         /// The longest interval that is accepted.
         max: Span,
     },
-    /// Per-packet feedback was configured for a session that supports only interval reports. These are duplex sessions,
-    /// and sessions over several paths with one controller for the total rate.
+    /// Per-packet feedback was configured for a session that supports only interval reports: a duplex session, or a
+    /// session over several paths with one controller for the total rate.
     #[error(
         "feedback by packet is for media one way, over one path or over several with a law for each; this session has interval reports"
     )]

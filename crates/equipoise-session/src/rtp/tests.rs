@@ -203,10 +203,10 @@ fn every_request_is_answered_and_applied() {
 
 #[test]
 fn a_lost_report_leaves_the_cut_of_eq_13() {
-    // A packet is sent every 10 ms, and takes 10 ms. The interval of report 1 begins at 1000 ms with request 0, which
-    // also takes 10 ms. The report covers packets sent more than 20 ms (twice the one-way delay) after the interval
-    // begins, so from 1030 ms on. Request 1 arrives at 2040 ms, so the last packet that arrives before it is sent at
-    // 2020 ms.
+    // A packet is sent every 10 ms, and its one-way delay is 10 ms. The interval of report 1 begins at 1000 ms with
+    // request 0, which has the same delay. The report covers packets sent more than 20 ms (twice the one-way delay)
+    // after the interval begins, so the first is the packet of 1030 ms. Request 1 is sent at 2000 ms and arrives at
+    // 2040 ms. The last packet that arrives earlier is the packet of 2020 ms.
     transcript(
         2500,
         |kind| match kind {

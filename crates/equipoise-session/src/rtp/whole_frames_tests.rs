@@ -126,7 +126,7 @@ fn the_first_packets_of_some_frames_are_a_burst_that_measures_the_capacity() {
     let media = ends.events.iter().filter(|(_, event)| matches!(event, Event::MediaSent { .. }));
     let sent: Vec<_> = media.map(|(at, _)| *at).collect();
     // The rate is 2.5 Mbit/s. In a burst, packets leave at three times this rate, so packets of 1 kB are 1.1 ms apart.
-    // Otherwise, packets are at least 1.6 ms apart.
+    // Other packets are further apart.
     let close = |from: u64, until: u64| {
         let pairs = sent.windows(2).filter(|pair| (from..until).contains(&(pair[0] / MILLI)));
         pairs.filter(|pair| pair[1] - pair[0] < 1_300_000).count()

@@ -11,9 +11,9 @@ use equipoise::units::{Rate, Span};
 /// The profile-specific extension that makes a sender report a request for a delay report: 8 bytes, and 12 more if it
 /// requests a receipt.
 ///
-/// Source: Waki 2013, Sec. 5.1. The extension contains the time of the previous request. The sender decided its rate
-/// when the report on that request arrived. The new request asks for statistics of the packets sent since this
-/// decision.
+/// Source: Waki 2013, Sec. 5.1. The extension contains the time of the previous request. From this time, the receiver
+/// estimates when the sender received the report on that request and decided a new rate. The answer has statistics of
+/// the packets sent since this decision.
 ///
 /// Our reading: packet analysers parse the data after the report blocks as a list of elements. An element begins with a
 /// 16-bit type and its 16-bit length. Packet analysers would show a 64-bit time alone as malformed. So the extension is
@@ -27,7 +27,8 @@ use equipoise::units::{Rate, Span};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReportRequest {
     /// Start of the interval, as [`NtpTime::middle`]: the time of the previous request (t with index i − 1 in Waki
-    /// 2013), of a request that was due but was not sent, or of the sender's last rate decision.
+    /// 2013), even if that request was skipped. If the clocks of sender and receiver are not known to agree and the
+    /// sender has decided its rate since then, the start is the time of this decision.
     pub interval_start: u32,
     /// The receipt request, if any.
     pub receipt: Option<ReceiptRequest>,
@@ -257,8 +258,8 @@ impl DelayReport {
     ///
     /// # Errors
     /// [`WireError::Truncated`] if the extension is too short; [`WireError::Extension`] if it has another format or a
-    /// rate is invalid; [`WireError::Statistics`] if the mean or the variance is invalid, or is stated for fewer than
-    /// two samples.
+    /// rate is invalid; [`WireError::Statistics`] if the mean or the variance is invalid, or if a report that states
+    /// them has fewer than two samples.
     pub fn parse(extension: &[u8]) -> Result<Self, WireError> {
         let refused = WireError::Extension { extension: "delay report", found: extension.len(), need: 12 };
         let mut reader = Reader::new(extension, 0);

@@ -28,7 +28,7 @@ impl<'a> Nack<'a> {
     /// Parses a packet of an RTCP compound; `None` if the packet is not a generic NACK.
     ///
     /// # Errors
-    /// [`WireError`] if the NACK has no entry. Byte offsets count from the packet's first byte.
+    /// [`WireError`] if the NACK has no entry. The offset in the error counts from the packet's first byte.
     pub fn of(packet: &RtcpPacket<'a>) -> Option<Result<Self, WireError>> {
         let RtcpPacket::Other { packet_type: TRANSPORT_LAYER_FEEDBACK, count: NACK_FORMAT, body } = *packet else {
             return None;

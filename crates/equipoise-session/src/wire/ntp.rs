@@ -31,7 +31,7 @@ impl NtpTime {
         Self((seconds.wrapping_add(UNIX_EPOCH_S) << 32).wrapping_add(fraction))
     }
 
-    /// Returns the time nearest to `reference` that has this timestamp, to the nanosecond.
+    /// Returns the time nearest to `reference` that has this timestamp. The time is rounded to nanoseconds.
     ///
     /// A timestamp made from an instant is converted back to exactly that instant if `reference` is within 68 years of
     /// the instant. Times before the clock's zero become zero, and times after its maximum become the maximum.

@@ -104,8 +104,9 @@ pub fn unstamp(packet: &[u8], out: &mut Vec<u8>) -> Result<(), WireError> {
         let elements = Elements::of(u16::from_be_bytes(profile), data)?;
         let time = elements.clone().send_time()?;
         let (subflow, relayed) = (elements.clone().subflow(), elements.clone().relayed());
-        // If the extension ends exactly with elements that `stamp` would have written, `stamp` added them. Each of the
-        // two optional elements may come from `stamp` or not. At most one of these four combinations matches.
+        // If the extension ends exactly with elements that `stamp` would have written, `stamp` added them. The sub-flow
+        // and `relayed` may be from `stamp` or from the original packet, so there are four combinations. At most one of
+        // them matches.
         let before = |(subflow, relayed): (Option<Subflow>, Option<Relayed>)| {
             let own = OwnElements::new(elements.form(), Some(time), subflow, relayed);
             let before = data.len().checked_sub(own.padded_len())?;

@@ -291,9 +291,9 @@ pub(super) struct OwnElements {
 }
 
 impl OwnElements {
-    /// Maximum length in bytes: sub-flow, sending time, and original number and source of a retransmission, each with a
-    /// two-byte head. The transport-wide number is not included, because it never occurs together with an original
-    /// number.
+    /// Maximum length in bytes: 7 for the sub-flow, 10 for the sending time, and 9 for the original number and source
+    /// of a retransmission. Each length includes a head of two bytes. The transport-wide number is not included,
+    /// because it never occurs together with an original number.
     const MOST: usize = 26;
 
     pub(super) fn new(form: Form, time: Option<NtpTime>, subflow: Option<Subflow>, relayed: Option<Relayed>) -> Self {

@@ -79,7 +79,7 @@ fn by_ticks(ticks: u64) -> PacketArrival {
 }
 
 // The packets below were made with pion/rtcp v1.2.20. A Go program calls `Marshal` on the values that the comments
-// state (`go get github.com/pion/rtcp@v1.2.20; go run .`), and prints the result with `%X`.
+// state, and prints the result with `%X`. It was run with `go get github.com/pion/rtcp@v1.2.20; go run .`.
 
 /// The packet is a `CCFeedbackReport` on three sources:
 ///

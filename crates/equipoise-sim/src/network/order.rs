@@ -95,10 +95,10 @@ impl Network {
         });
     }
 
-    /// Sets the value of each link to the minimum over its feeders: the sessions and links that send into the link. A
-    /// session has the value `sessions`. A feeding link counts with the result of `over`, whose arguments are the index
-    /// and the current value of the feeding link. All links are computed again until no value changes. Without cycles
-    /// of links, the first pass computes the final values.
+    /// Sets the value of each link to the minimum over its feeders: the sessions and links that send into the link. For
+    /// a session, the value `sessions` is used. For a feeding link, `over(index, value)` is used, with the index and
+    /// the current value of the feeding link. All links are computed again until no value changes. Without cycles of
+    /// links, the first pass computes the final values.
     fn lower<T: Ord + Copy>(&self, values: &mut [T], sessions: T, over: impl Fn(usize, T) -> T) {
         for _ in 0..=self.links.len() {
             let mut changed = false;
@@ -115,8 +115,8 @@ impl Network {
 
     /// Returns the minimum of the values of a link's feeders. Sessions have the value `sessions`, and a feeding link
     /// has the value that `of_link` returns. Streams do not count, because their sending times depend on no other
-    /// packets. If only streams feed the link, directly or through a cycle of links, the result is at most `sessions`,
-    /// so that the link is not advanced without limit.
+    /// packets. If all feeders are streams, the result is `sessions`. If apart from streams only a cycle of links feeds
+    /// the link, the result is at most `sessions`. Otherwise such links would be advanced without limit.
     fn feeders_at<T: Ord + Copy>(&self, link: usize, sessions: T, of_link: impl Fn(usize) -> T) -> T {
         let Link { feeders, is_adrift, .. } = &self.links[link];
         let least = feeders.iter().filter_map(|feeder| match feeder.from {

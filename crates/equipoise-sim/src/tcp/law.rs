@@ -9,9 +9,10 @@ use equipoise::units::{Instant, Rate, SenderClock, Size};
 /// as in the papers on window laws, in ns-2 and in Linux. A controller gets reports about packets, as in any other
 /// session, and reacts to losses itself.
 ///
-/// The two variants of the same law behave differently. If an acknowledgement covers two segments, Reno as a window law
-/// increases its window once, but Reno in a [`Windowed`](equipoise::control::adapt::Windowed) controller increases it
-/// twice. The two variants also end loss recovery at different times.
+/// The same law behaves differently as a window law and as a controller. If an acknowledgement covers two segments,
+/// Reno as a window law increases its window once, but Reno in a
+/// [`Windowed`](equipoise::control::adapt::Windowed) controller increases it twice. Loss recovery ends at different
+/// times, too.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Law {

@@ -1,8 +1,7 @@
-//! Encodes TCP segments as bytes, with the content and the length of a TCP header.
+//! Encodes TCP segments as bytes. Headers are as long as real TCP headers, so packet sizes are realistic.
 //!
-//! Segment numbers count segments, not bytes, and have 64 bits. Therefore this format is not usable on a real network,
-//! but packet sizes are realistic. The first byte distinguishes a TCP segment from RTP and RTCP, whose first byte is
-//! above 127.
+//! Segment numbers count segments, not bytes, and have 64 bits. Therefore this format is not usable on a real network.
+//! The first byte distinguishes a TCP segment from RTP and RTCP, whose first byte is above 127.
 
 use equipoise::units::Size;
 use equipoise_session::{Carrier, Ecn, Transmit};

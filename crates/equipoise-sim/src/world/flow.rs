@@ -242,8 +242,8 @@ impl World {
         if self.outgoing.is_empty() {
             return;
         }
-        // If a route has no links, this loop delivers a datagram at once, and the peer may output datagrams during the
-        // loop. Therefore the loop takes its own list, and the peer fills a new list.
+        // If a route has no links, this loop delivers a datagram at once, and the peer may add datagrams to
+        // `self.outgoing` during the loop. Therefore the loop does not iterate over `self.outgoing`.
         let mut outgoing = std::mem::take(&mut self.outgoing);
         for (PathId(path), id) in outgoing.drain(..) {
             let path = usize::from(path);

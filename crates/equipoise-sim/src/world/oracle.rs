@@ -12,8 +12,8 @@ use crate::tcp::KnownBandwidth;
 
 /// Passes the exact bandwidth of a flow's path to the flow's near endpoint.
 ///
-/// A measurement contains the capacity of one forward link, and the bandwidth that cross traffic left on this link in
-/// the last interval. It is the link on which cross traffic left the least bandwidth.
+/// Each measurement is about the forward link on which cross traffic left the least bandwidth in the last interval. It
+/// contains the capacity of this link and the bandwidth that was left.
 #[derive(Debug)]
 pub struct BandwidthOracle {
     /// When the measurement starts; the first result is available one interval later. After each timeout of the near
@@ -58,8 +58,9 @@ pub(super) struct Bandwidth {
 }
 
 impl World {
-    /// At each report request of the near endpoint of `flow`, writes the load of the flow's first path to `cell`: the
-    /// offered load of the most loaded forward link since the last request (Waki 2013, Sec. 6.1.2).
+    /// Measures the load of the first path of `flow`: the largest of the offered loads of the path's forward links
+    /// since the last report request (Waki 2013, Sec. 6.1.2). At each report request of the flow's near endpoint, the
+    /// load is written to `cell`.
     ///
     /// # Errors
     /// [`FlowError`] if the flow is unknown or the simulation has started.

@@ -124,8 +124,8 @@ impl Controller for ByteAimd {
     }
 }
 
-/// 33 segments fit on the path and 40 into the queue, so a loss occurs at a window of 73 segments. Two thirds of this
-/// window still fill the path.
+/// 33 segments fit on the path and 40 into the queue, so a loss occurs at a window of 73 segments. The controller then
+/// reduces the window to two thirds, which still fill the path.
 #[test]
 fn a_controller_that_counts_bytes_fills_the_path() {
     for recovery in [LossRecovery::NewReno, LossRecovery::Sack] {

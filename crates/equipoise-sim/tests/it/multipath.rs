@@ -139,8 +139,7 @@ fn a_path_that_is_dead_for_ten_seconds_costs_a_moment() {
     let seen = run(constant(1.5), ("ap", &[]), rates, 70);
     let on = |path, from, to| Seen::sum(&seen.sent, &[path], from, to);
     assert!(on(1, 25, 30) > 50.0, "it was used before");
-    // The sender stops using the path after three intervals of 0.5 s without a report. It may detect this up to one
-    // interval later.
+    // The sender stops using the path after 1.5 s to 2 s without a report (three to four report intervals).
     assert!(on(1, 33, 40) < 1.0, "and is not, from 2.5 s after its death");
     assert!((on(0, 33, 40) - 7.0 * 375.0).abs() <= 4.0, "the other carries all");
     assert!(on(1, 40, 45) > 0.0, "it is used again within 5 s of its return");

@@ -66,8 +66,8 @@ fn any_guest() -> impl Strategy<Value = Guest> {
     ]
 }
 
-/// Runs a network for a second, in `steps` calls. Returns all observations in time order, and the counters of the
-/// links; `None` if links form a cycle without delay.
+/// Runs a network for a second, in `steps` calls of `World::run`. Returns all observations in time order, and the
+/// counters of the links; `None` if links form a cycle without delay.
 fn run(links: &[PipeConfig], guests: &[Guest], steps: u32) -> Option<(Vec<String>, Vec<LinkStats>)> {
     let mut world = World::seeded(1);
     let ids: Vec<_> = links.iter().map(|link| world.add_link(link.clone()).expect("a valid link")).collect();
@@ -87,8 +87,8 @@ fn run(links: &[PipeConfig], guests: &[Guest], steps: u32) -> Option<(Vec<String
     }
     let mut seen = Seen { log: Some(String::new()), ..Seen::default() };
     (1..=steps).for_each(|step| world.run(at(f64::from(step) / f64::from(steps)), &mut seen));
-    // The events of a stream may be reported ahead of time. Each line begins with its time, so sorting restores the
-    // order.
+    // The events of a stream may be reported before earlier events of other flows. Each line begins with its time, so
+    // sorting restores the order.
     let mut lines: Vec<_> = seen.log.unwrap_or_default().lines().map(str::to_owned).collect();
     lines.sort();
     Some((lines, world.links().filter_map(|link| world.link_stats(link)).collect()))

@@ -118,8 +118,8 @@ fn a_queue_of_one_bandwidth_delay_product_fills_the_link_and_none_does_not() {
         assert!(utilisation > 0.98, "{recovery:?}: {utilisation}, {:?}", full.stats(0));
         assert!(full.delivered(0) / 100.0 > 0.97 * 10e6 * PAYLOAD as f64 / 1500.0);
 
-        // The queue has room for three segments: the two that the sender may send after each acknowledgement, and the
-        // one by which the window grows.
+        // The queue has room for three segments. The receiver acknowledges every second segment, so the sender may send
+        // two segments after each acknowledgement. The third place is for the segment by which the window grows.
         let mut bare = Dumbbell::new(mbps(10.0), 48, 3, [bulk(recovery)]);
         bare.run(100.0);
         let utilisation = bare.link().usage.utilisation.expect("time has passed");

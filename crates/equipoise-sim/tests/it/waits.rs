@@ -50,8 +50,8 @@ fn above_the_capacity_each_packet_waits_longer_than_the_one_before_by_the_excess
     }
 }
 
-/// A packet arrives at the second link every 1 ms, and takes 2 ms at 4 Mbit/s. Therefore each packet waits 1 ms longer
-/// at this link than the previous packet. At the first link, each packet waits 0.2 ms longer than the previous packet.
+/// At the first link, a packet arrives every 0.8 ms and takes 1 ms, so each packet waits 0.2 ms longer than the
+/// previous packet. At the second link, a packet arrives every 1 ms and takes 2 ms, so each packet waits 1 ms longer.
 #[test]
 fn waits_on_two_links_add() {
     let links = vec![8.0, 4.0].into_iter().map(|rate| link(Schedule::constant(mbps(rate)), u32::MAX)).collect();

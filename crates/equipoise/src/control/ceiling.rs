@@ -28,8 +28,8 @@ impl Ceiling {
     /// Size of a step near the ceiling (the rate at which the path was last full), as a share of the current rate.
     /// Above `BEYOND` times the ceiling, each step is twice as large as the previous one.
     const STEP: f64 = 0.01;
-    /// Maximum number of times that the size of a step is doubled, up to 32 % of the rate. Steps of this size double
-    /// the rate within three reports, and the overshoot is small.
+    /// Maximum number of times that the size of a step is doubled. The largest step is 32 % of the rate. Our choice:
+    /// such steps double the rate within three reports.
     const LARGEST: i32 = 5;
 
     /// Records that the path was full at a sending rate of `sent_bps`, in bit/s, and delivered packets at the rate

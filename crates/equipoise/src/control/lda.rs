@@ -225,8 +225,9 @@ mod tests {
         assert!((lda.increase_bps - 10_000.0).abs() < 1e-9, "loss sets it back");
     }
 
-    /// Each increase of LDAF is `AIR_0 (1 - r/b)`. Each increase of LDA is the previous increase, multiplied by
-    /// `1 - r/b`. `AIR_0` is the first increase, r the rate, and b the bottleneck's rate.
+    /// Each increase of LDAF is `AIR_0 (1 - r/b)`. The first increase of LDA is the same. Each later increase of LDA is
+    /// the previous increase, multiplied by `1 - r/b`. `AIR_0` is the configured increase, r the rate, and b the
+    /// bottleneck's rate.
     #[test]
     fn the_increase_of_lda_dies_out_and_that_of_ldaf_does_not() {
         let [lda, ldaf] = [Increase::Shrinking, Increase::Fixed].map(|increase| {

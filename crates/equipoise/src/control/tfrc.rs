@@ -5,15 +5,15 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 /// TCP-friendly rate control (TFRC): the rate of TCP's throughput equation at the observed loss event rate.
 ///
 /// Source: RFC 5348, Sec. 3.1 for the equation, Sec. 4.3 for the rate, Sec. 5.2 to 5.4 for loss events and their mean
-/// interval, Sec. 6.3.1 for the first interval. An ECN mark counts as a loss event, like a loss (Sec. 5.1).
+/// interval, Sec. 6.3.1 for the first interval. An ECN mark counts like a loss (Sec. 5.1).
 ///
 /// What the source leaves open is our choice. The sender finds loss events from reports (RFC 5348, Sec. 7 allows this).
 /// A report with loss begins a new event if the last event began more than a round trip ago. An event is assumed to be
 /// in the middle of the packets of its report. Reports should arrive about once per round trip. If reports are further
-/// apart, several events count as one and the rate is too high. In the maximum receive rate of Sec. 6.3.1, a receive
-/// rate above the allowed rate counts as the allowed rate, because the receive rate looks too high if two reports
-/// arrive together. In the equation, the retransmission timeout `t_RTO` is four round trips, and the number of packets
-/// per acknowledgement, `b`, is 1. There is no restart after an idle period and no oscillation prevention (Sec. 4.5).
+/// apart, several events count as one and the rate is too high. For the maximum receive rate of Sec. 6.3.1, each
+/// receive rate is limited to the allowed rate. Otherwise, two reports that arrive together would make the maximum too
+/// high. In the equation, the retransmission timeout `t_RTO` is four round trips, and the number of packets per
+/// acknowledgement, `b`, is 1. There is no restart after an idle period and no oscillation prevention (Sec. 4.5).
 #[derive(Clone, Debug)]
 pub struct Tfrc {
     limits: RateLimits,
@@ -258,8 +258,9 @@ mod tests {
 
     /// The report with the first loss covers 10 packets, of which 5 arrive. The new rate is the limit of RFC 5348, Sec.
     /// 4.3: twice the receive rate of these 5 packets. With the next reports, the rate rises to the highest receive
-    /// rate before the loss, because the first loss interval is computed from that rate (RFC 5348, Sec. 6.3.1). If the
-    /// test fails, a flow keeps a low rate if another flow starts at the time of its first loss.
+    /// rate before the loss, because the first loss interval is computed from that rate (RFC 5348, Sec. 6.3.1).
+    ///
+    /// If the test fails, a flow keeps a low rate if its first loss occurs when another flow starts.
     #[test]
     fn the_first_interval_is_of_the_maximum_receive_rate() {
         let mut tfrc = started();
@@ -284,8 +285,7 @@ mod tests {
     }
 
     /// By RFC 5348, Sec. 6.3.1, the first loss interval is at least so long that the equation yields half a packet per
-    /// round trip. The equation yields this rate at p = 0.2064. At this p, the two terms of the equation's denominator
-    /// are 0.371 and 1.629 round trips.
+    /// round trip. This is the case at p = 0.2064: the equation's denominator is 0.371 + 1.629 = 2 round trips.
     #[test]
     fn a_first_packet_that_is_lost_is_half_a_packet_per_round_trip() {
         let mut tfrc = started();

@@ -55,15 +55,14 @@ pub struct TqConfig {
 ///
 /// Source: Subramanya 2003, Sec. 3.
 ///
-/// What the source leaves open is our choice:
+/// What the paper leaves open is our choice:
 /// - The new rate is `I_n + u`. Here `I_n` is the rate at which packets entered in the interval, even if the source
 ///   sent less than allowed, and u is the rate change of [`TqLaw`].
 /// - A positive change never lowers the rate, and does not raise it if the application did not use the current rate.
 /// - Several sources may share one buffer. The report of a session counts only the packets of this session. The law is
-///   linear. Therefore the sum of the rate changes of all sources is the rate change of a single source that sends all
-///   packets, and whose desired occupancy is the sum of the desired occupancies. A first-come, first-served buffer
-///   serves each source in proportion to the source's packets in the buffer, so the rates of the sources become
-///   proportional to the desired occupancies.
+///   linear, so the sources together behave like a single source with the sum of their desired occupancies. A
+///   first-come, first-served buffer serves each source in proportion to the source's packets in the buffer, so the
+///   rates of the sources become proportional to the desired occupancies.
 /// - The controller starts at the highest rate, like the paper's sources.
 /// - A report without a playout buffer, or with an interval of zero length, keeps the rate. Three missing reports halve
 ///   the rate, as with the other controllers.
@@ -86,7 +85,7 @@ impl Tq {
     }
 
     /// Returns the measurements of an interval in the paper's units; `None` without a playout buffer, or if the length
-    /// of the interval is zero.
+    /// of the interval or the packet size is zero.
     fn traffic(&self, interval: &IntervalSummary) -> Option<Traffic> {
         let playout = interval.playout?;
         let interval_s = playout.interval.as_secs_f64();
@@ -273,8 +272,8 @@ mod tests {
             prop_assert!(bound <= first.max(1.0) * size + largest / (1.0 - gain.abs()) + 1e-9);
         }
 
-        /// The rate changes that the law computes for several sources on one buffer add up to the rate change that it
-        /// computes for one source with the sum of their traffic.
+        /// The rate changes of several sources on one buffer add up to the rate change of a single source with the sum
+        /// of their traffic.
         #[test]
         fn changes_of_sources_on_one_buffer_add_up(
             sources in proptest::collection::vec((0.0f64..500.0, 0.0f64..500.0, 0.0f64..500.0, 0.0f64..50.0, 0.0f64..20.0), 1..8),

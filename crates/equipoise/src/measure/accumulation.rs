@@ -81,14 +81,14 @@ enum Queue {
 const LEARNING: f64 = 0.1;
 
 impl TrafficAccumulation {
-    /// Creates an estimator in which q is the number of packets that the last interval added to the bottleneck's queue.
-    /// This is the formula of Subramanya 2003, Sec. 2.
+    /// Creates an estimator in which the bottleneck's queue q is the number of packets that the last interval added
+    /// (Subramanya 2003, Sec. 2).
     pub const fn printed() -> Self {
         Self(Queue::Printed)
     }
 
-    /// Creates an estimator in which q is the number of all packets in the bottleneck's queue, computed from the
-    /// queueing delay.
+    /// Creates an estimator in which the bottleneck's queue q is the number of all queued packets. It is computed from
+    /// the queueing delay.
     pub const fn accumulated() -> Self {
         Self(Queue::Standing { least_s: f64::INFINITY })
     }

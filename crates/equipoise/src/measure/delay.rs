@@ -61,8 +61,8 @@ impl DelayMeter {
         }
     }
 
-    /// Returns the summary of the packets that left after `cut`; `None` if there are fewer than two. If runs of packets
-    /// were merged, only runs that lie entirely after `cut` count.
+    /// Returns the summary of the packets that left after `cut`; `None` if there are fewer than two. A run of merged
+    /// packets counts only if all its packets left after `cut`.
     pub fn summary_after(&self, cut: Instant<SenderClock>) -> Option<DelaySummary> {
         let mut all = Moments::EMPTY;
         self.runs.iter().filter(|run| run.earliest > cut).for_each(|run| all.merge(&run.delay_s));

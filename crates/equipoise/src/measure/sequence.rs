@@ -20,9 +20,9 @@ pub struct SequenceTracker {
     highest: u64,
     /// The latest departure time among the packets whose number was the highest so far when they arrived.
     newest: Instant<SenderClock>,
-    /// On several paths, a copy of a packet may wait for another path and leave after packets with higher numbers. A
-    /// packet whose number is at most `copies` below the highest number counts as such a copy, whatever its departure
-    /// time. With one path, `copies` is zero.
+    /// A packet whose number is at most `copies` below the highest number counts as an older packet, whatever its
+    /// departure time: on several paths, a copy of a packet may leave after packets with higher numbers. With one path,
+    /// `copies` is zero.
     copies: u64,
     /// The sender's 32-bit number of a packet minus the number that this tracker extended from 16 bits, modulo 2³².
     /// `None` before the first call of [`align`](Self::align).

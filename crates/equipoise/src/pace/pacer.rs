@@ -2,12 +2,11 @@ use crate::units::{Instant, Rate, Size, Span};
 
 /// Spaces packets evenly at a rate.
 ///
-/// After a packet of size `size`, the next packet is due `size / rate` later. This gap starts when the packet was due,
-/// not when it left, so that a small delay does not slow the stream. If a packet leaves late by more than its own
-/// `size / rate`, and by more than [`Pacer::TOLERANCE`], a new schedule starts at its departure. The lost time is not
-/// recovered by a burst, because a delay-based controller would measure the burst as delay variance. Instead, gaps are
-/// an eighth shorter until the lost time, at most [`Pacer::DEBT`], is recovered. A packet that leaves early also starts
-/// a new schedule.
+/// The gap after a packet of size `size` is `size / rate`. The gap starts when this packet was due, not when it left,
+/// so that a small delay does not slow the stream. If a packet is late by more than [`Pacer::TOLERANCE`] and by more
+/// than the gap after it, a new schedule starts at its departure. The lost time is not recovered by a burst, because a
+/// delay-based controller would measure the burst as delay variance. Instead, gaps are an eighth shorter until the lost
+/// time, at most [`Pacer::DEBT`], is recovered. A packet that leaves early also starts a new schedule.
 ///
 /// A higher rate can move the due time of the next packet into the past, although no time was lost. Therefore, at the
 /// first departure after a change of the rate, the tolerance is zero, and lateness does not count as lost time.
@@ -18,8 +17,7 @@ pub struct Pacer<C> {
     /// Time when the next packet is due, and its [`Departure::carry`]; `None` before the first packet and while the
     /// rate is zero.
     next: Option<(Instant<C>, u64)>,
-    /// Lost time: the lateness of packets that restarted the schedule, minus the time that shorter gaps have already
-    /// recovered.
+    /// The lost time that is still to be recovered by shorter gaps, at most [`Pacer::DEBT`].
     debt: Span,
     /// The part of the lost time by which the gap after the last packet is shortened. `debt` no longer includes this
     /// part.
@@ -132,8 +130,8 @@ impl<C> Pacer<C> {
         self.rest();
     }
 
-    /// If the next packet is due before `rested`, moves its due time to `rested`, and sets the lost time to zero. The
-    /// reason is that there was nothing to send until `rested`.
+    /// If the next packet is due before `rested`, postpones it to `rested`. Then no lost time is recovered, because
+    /// there was nothing to send until `rested`.
     fn rest(&mut self) {
         if let (Some(rested), Some(next)) = (self.rested, &mut self.next)
             && next.0 < rested
@@ -262,8 +260,7 @@ mod tests {
     }
 
     /// After a stall, 80 gaps of 1 ms are each an eighth shorter, to recover 10 ms of lost time. If the test fails, a
-    /// session whose rate changes often sends less than its rate allows, because each change forgets the lost time of
-    /// the current gap.
+    /// session whose rate changes often recovers less than the lost time.
     #[test]
     fn a_new_rate_does_not_forget_the_lost_time() {
         let mut pacer = Pacer::new(Rate::from_bps(8_000_000));

@@ -111,8 +111,8 @@ impl Watch {
         }
     }
 
-    /// Sleeps for `wait`, then handles all messages that have arrived. Returns whether more messages may arrive: false
-    /// if the server's thread has closed the channel. Always returns false if `wait` is zero.
+    /// Sleeps for `wait`, then handles all messages that have arrived. Returns false if `wait` is zero, or if the
+    /// server's thread has closed the channel; otherwise true.
     pub(super) fn take_in(&mut self, queue: &mpsc::Receiver<Note>, wait: Duration) -> bool {
         // The thread sleeps instead of waiting for each message, because waking up for every packet would cost as much
         // as receiving the packet.

@@ -193,8 +193,8 @@ impl Watch {
         }
     }
 
-    /// Ends the sums of all sessions at `end`, a time since the start of the run, and prints and writes the results.
-    /// `given` counts the packets from other programs.
+    /// Closes the totals of all sessions, and prints and writes the results. `end` is the time since the start of the
+    /// run. `given` counts the packets from other programs.
     pub(super) fn finish(self, start: Start, (end, given): (Span, &Given), delay: DelayKind) -> Result<(), CliError> {
         let is_one = self.is_one();
         let Outputs { screen, json, views } = self.outputs;

@@ -211,8 +211,8 @@ fn near_end() {
     }
 }
 
-/// Accepts two connections, and writes their received rates in bit/s: the rate of the first connection alone, and the
-/// rates of both connections in the measured time.
+/// Accepts two connections, and writes three received rates in bit/s to `file`: the rate of the first connection while
+/// it is alone, and the rate of each connection while both are active.
 fn far_end(file: &str) {
     let listener = TcpListener::bind("10.9.3.2:7000").expect("a free port");
     let (first, _) = listener.accept().expect("a sender");

@@ -131,9 +131,8 @@ fn legend_entry(swatch: &str, name: &str) -> String {
     entry(swatch, &escape(name))
 }
 
-/// Returns a legend entry. The labels of a chart have a wide and a narrow form. `is_numbered` tells for each form, the
-/// wide form first, whether the chart shows `number` instead of `name`. In such a form, the legend entry begins with
-/// `number`.
+/// Returns a legend entry. The labels of a chart have a wide and a narrow form. `is_numbered` states whether the wide
+/// form, and whether the narrow form, shows `number` instead of `name`. In such a form, the entry begins with `number`.
 fn numbered_entry(swatch: &str, is_numbered: [bool; 2], number: u32, name: &str) -> String {
     let number = match is_numbered {
         [true, true] => format!("{number}: "),

@@ -14,8 +14,8 @@ const POINT_WIDTH: f64 = 4.5;
 /// Distance between the vertical axis and its numbers, and minimum distance between two numbers of the horizontal axis,
 /// in pixels.
 pub(super) const NUMBER_GAP: f64 = 8.0;
-/// Minimum number of steps between the ticks of a linear axis. A horizontal axis has fewer steps if the labels of its
-/// ticks would not fit.
+/// The distance between two ticks of a linear axis is at most the axis's length divided by this number. On a horizontal
+/// axis, the distance is larger if the labels of the ticks would not fit otherwise.
 pub(super) const FEWEST_STEPS: f64 = 4.0;
 
 /// Width to the left of the plot area that the numbers of the vertical axis need, in pixels.

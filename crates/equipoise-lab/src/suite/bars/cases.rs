@@ -82,9 +82,8 @@ const MEDIA_BPS: f64 = 1.5e6;
 /// Length of the windows in which a rate must be reached, in seconds. Our choice: a window contains several video
 /// frames, because a single frame does not determine a rate.
 const WINDOW_S: f64 = 0.5;
-/// Length of the windows in which a rate must be reached in the case `start`, in seconds. The pass criteria (bars) of
-/// this case allow 1 s plus ten round trips until the rate is reached. The window must not be longer than ten round
-/// trips, which take at least 0.2 s.
+/// Length of the windows in which a rate must be reached in the case `start`, in seconds. Our choice: ten of the
+/// shortest round trips in this case, because its pass criteria (bars) allow 1 s plus ten round trips.
 const START_WINDOW_S: f64 = 0.2;
 
 /// Returns all cases.
@@ -162,7 +161,7 @@ fn asked(case: &str, variant: &str) -> Vec<Bar> {
 }
 
 /// Share of the usable capacity that the forward flow of case 5.3 receives from 35 to 70 s. In this time, the reverse
-/// direction has its lowest capacity. In the reference variant, the reverse direction has no rate limit.
+/// direction has its lowest capacity. In the variant `50ms-link-reference`, the reverse direction has no rate limit.
 const FORWARD: Measure = Measure::Used { flow: 0, from_s: 35.0, until_s: 70.0 };
 
 fn queue_p95(most_s: f64) -> Bar {

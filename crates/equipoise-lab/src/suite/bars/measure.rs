@@ -152,8 +152,8 @@ impl Packets {
         waits.result().p95_s
     }
 
-    /// Returns the time from `at_s` to the end of the first window in which the flow received at least `rate_bps`, in
-    /// seconds; `most_s` if no such window ends within `most_s` after `at_s`.
+    /// Returns the time in seconds from `at_s` to the end of the first window in which the flow received at least
+    /// `rate_bps`. Returns `most_s` if no such window ends within `most_s` seconds after `at_s`.
     fn reached_s(&self, flow: usize, at_s: f64, (window_s, rate_bps): (f64, f64), most_s: f64) -> f64 {
         let steps = ((most_s - window_s) / STEP_S).max(0.0) as u32;
         let ends = (0..=steps).map(|step| window_s + f64::from(step) * STEP_S);
@@ -161,8 +161,8 @@ impl Packets {
         ends.into_iter().find(is_reached).unwrap_or(most_s)
     }
 
-    /// Whether the 95th percentile of queueing delays is at most `p95_s` in any window of 1 s that starts and ends
-    /// within `within_s` after `at_s`. The windows start every 0.1 s.
+    /// Whether the 95th percentile of the queueing delays is at most `p95_s` in at least one window of 1 s. The windows
+    /// start every 0.1 s from `at_s` on, and end within `within_s` after `at_s`.
     fn is_calm_again(&self, at_s: f64, within_s: f64, p95_s: f64) -> bool {
         let steps = ((within_s - 1.0) * 10.0).max(0.0) as u32;
         let mut ends = (0..=steps).map(|step| at_s + 1.0 + f64::from(step) / 10.0);

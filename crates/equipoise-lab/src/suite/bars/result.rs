@@ -26,8 +26,8 @@ pub struct BarResult {
     /// Whether the mean of our law meets the bar; `null` if our law has no value, if there is no requirement, or if the
     /// bar compares laws and no other law ran.
     pub met: Option<bool>,
-    /// The names of the laws that are ahead of our law, so that our law fails the requirement. Empty if the requirement
-    /// does not compare laws.
+    /// The names of the laws because of which our law fails the requirement. Empty if the requirement does not compare
+    /// laws.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub behind: Vec<String>,
 }

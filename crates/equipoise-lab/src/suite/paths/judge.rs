@@ -128,7 +128,7 @@ pub(super) fn faults(path: &Path, watch: &Watch) -> Vec<Fault> {
 }
 
 /// Returns the target queueing delay of the bottleneck at the time `at`, in seconds. It is the highest target of our
-/// control law for a flow that has an equal share of the capacity and the age of the newest flow. Other control laws
+/// control law for a flow that has an equal share of the capacity and is as old as the newest flow. Other control laws
 /// are judged by the same target.
 pub(super) fn target_s(path: &Path, at: Span) -> f64 {
     let started = path.starts.iter().filter(|start| **start <= at);
@@ -159,7 +159,6 @@ fn seconds(bins: usize) -> f64 {
 }
 
 /// Returns the fault if there was a standing queue: for at least 10 s, the delays of all packets exceeded the target.
-/// An equivalent condition: for at least 5 s, the minimum delay of the preceding 5 s exceeded the target.
 fn standing_queue(waits: &[Option<f64>], targets: &[f64]) -> Option<Fault> {
     let least = usize::try_from((STANDING / BIN)?).ok()? * 2;
     let above: Vec<_> =

@@ -134,10 +134,8 @@ fn trap_7_a_peer_that_is_started_again_opens_beside_the_session_that_there_is() 
     assert!(matches!(ends.both[1].handle(now, place(0), &late, &mut plain), Arrival::Ignored(_)));
 }
 
-/// Trap 9: in the DTLS library, a cookie belongs to an instance of the library, and not to the address of the client.
-/// Therefore a cookie from another instance must not open an association. A second problem: an instance needs memory
-/// even before the client returns the cookie. Therefore a datagram from an unexpected address must not create an
-/// instance.
+/// Trap 9: in the DTLS library, a cookie is bound to an instance of the library, and not to the address of the client.
+/// An instance must not accept the cookie of another instance.
 #[test]
 fn trap_9_a_cookie_is_good_at_the_instance_that_gave_it_alone() {
     let words = std::cell::RefCell::new(Vec::new());

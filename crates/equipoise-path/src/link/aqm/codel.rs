@@ -43,8 +43,8 @@ struct Law<C> {
 }
 
 /// If a dropping state begins less than this number of intervals after `drop_next`, CoDel starts with about the drop
-/// frequency of the previous dropping state (RFC 8289, Sec. 5.5). Then `count` starts with the number by which it rose
-/// in the previous dropping state, but at least with 1.
+/// frequency of the previous dropping state (RFC 8289, Sec. 5.5). In this case, `count` starts with its increase during
+/// the previous dropping state, but at least with 1.
 const MEMORY_INTERVALS: i64 = 16;
 
 impl<C> Law<C> {
@@ -172,8 +172,8 @@ impl<C, P: Queued> Aqm<C, P> for CodelLine<C, P> {
         if !may_drop {
             return Some(head);
         }
-        // This packet may be dropped only if the bytes behind it exceed the size of the largest packet. Therefore
-        // another packet follows in the queue.
+        // `may_drop` is true, so the bytes behind this packet exceed the size of the largest packet. Therefore another
+        // packet follows in the queue.
         let next = if marks(&mut head.packet, told) {
             Some(head)
         } else {

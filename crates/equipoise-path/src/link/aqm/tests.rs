@@ -270,8 +270,8 @@ fn dual_pi2_sheds_what_does_not_yield_to_marks() {
 fn below_the_thresholds_dual_pi2_marks_nothing_and_above_them_all_that_waits() {
     let dual = || ManagedQueue::dual_pi2(service(), ROOM, DualPi2::default(), At::ZERO);
     assert_eq!(run(dual(), &[Source { ecn: Ecn::Ect1, ..every(1000) }], 10).1.marks, 0);
-    // Every 4 ms three packets arrive together. They wait 0, 1 and 2 ms. The delay of the third packet does not count,
-    // because no packet is queued behind this packet.
+    // Every 4 ms three packets arrive together. They wait 0, 1 and 2 ms. The third packet is not marked for its delay,
+    // because no packet is queued behind it.
     let burst = [0, 1, 2].map(|flow| Source { flow, ecn: Ecn::Ect1, ..every(4000) });
     let (out, log) = run(dual(), &burst, 10);
     assert_eq!(log.marks, out.iter().filter(|(.., packet)| packet.ecn == Ecn::Marked).count());

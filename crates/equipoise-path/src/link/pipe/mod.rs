@@ -254,8 +254,8 @@ impl<C, P: Clone + Queued> Pipe<C, P> {
             if let Some(served) = bottleneck.take(horizon, &mut ledger) {
                 return Some(served);
             }
-            // `bottleneck.take` returns `None` even if packets are waiting, when the queue drops packets instead of
-            // serving one. Therefore try again if the next packet is due.
+            // If the queue drops packets instead of serving one, `bottleneck.take` returns `None`, even if packets are
+            // waiting. Therefore try again if the next packet is due.
             bottleneck.next().filter(|at| *at <= horizon)?;
         }
     }

@@ -13,8 +13,8 @@ use equipoise::units::{Rate, Size, Span};
 /// lower, because the last frames still include frames of the previous scene. A frame is never enlarged and never
 /// dropped.
 ///
-/// This quantiser is for live sessions, which cannot wait for delayed data. The sources of Subramanya 2003 send their
-/// whole content instead, like [`Content`](crate::source::Content).
+/// This quantiser is for live sessions, which cannot wait for delayed data. The source
+/// [`Content`](crate::source::Content) sends all data instead, even if it is delayed.
 #[derive(Clone, Debug)]
 pub(super) struct Quantiser {
     video: Video,

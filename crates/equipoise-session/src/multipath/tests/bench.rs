@@ -72,8 +72,8 @@ impl Bench {
         Self::between(config, paths, (total, scheduler), network)
     }
 
-    /// Creates a session with this configuration and these control laws. The rate is divided among the paths every
-    /// second. The network returns delays in ns.
+    /// Creates a session. `total` decides the total rate, and `scheduler` divides it among the paths every second.
+    /// `network` returns delays in ns.
     pub(super) fn between(
         config: SenderConfig,
         paths: u16,

@@ -35,9 +35,9 @@ fn run(entry: &'static Entry, split: &str, start: &'static str, harms: [Harm; 2]
     (bench, told)
 }
 
-/// Time in ns for which the sending rate may exceed twice the delivery rate: about two periods and a round trip through
-/// a full queue, plus 0.75 s. The 0.75 s are necessary because the test compares means over the last second, in steps
-/// of 0.25 s. An excess is still part of these means in the three steps after it.
+/// Time in ns for which the sending rate may exceed twice the delivery rate: about two periods of 1 s, a round trip
+/// through a full queue, and 0.75 s. The test compares means over the last second every 0.25 s. An excess also raises
+/// the next three means, which takes 0.75 s.
 const GRACE: u64 = 3 * SECOND;
 const IDLE: Harm = Harm::Loss(0.0);
 
@@ -55,8 +55,8 @@ fn every_adaptive_controller_stays_within_twice_what_arrives_and_comes_back() {
         "a new one has to be looked at"
     );
     let pooled = adaptive(Sender::PROVIDES).flat_map(|entry| ["ap", "equal"].map(|split| (entry, split)));
-    // For laws of single paths, one scheduler is enough: the total rate is not limited, so with any scheduler each path
-    // gets the rate that its law allows.
+    // For laws that control each path separately, one scheduler is enough: the total rate is not limited, so with any
+    // scheduler each path gets the rate that its law allows.
     for (entry, split) in pooled.chain(adaptive(Sender::PROVIDES_PER_PATH).map(|entry| (entry, "ap"))) {
         for (start, harms, comes_back) in [
             ("100 kbit/s", [link(4.0, 100), link(2.0, 100)], true),

@@ -75,8 +75,8 @@ const fn way(mbps: f64, millis: u64) -> Way {
 
 const TWO: [Way; 2] = [way(6.0, 10), way(4.0, 40)];
 
-/// Creates a session with the controllers of `total` over these network paths, whose queues hold 200 ms of data.
-/// Packets for which `loses` returns true are lost.
+/// Creates a session over the network paths `ways`, whose queues hold 200 ms of data. `total` has the controllers, and
+/// `split` is the name of the scheduler. Packets for which `loses` returns true are lost.
 fn over(total: Total, split: &str, ways: &[Way], mut loses: impl FnMut(&Passing) -> bool + 'static) -> Bench {
     let link = |way: &Way| {
         let rate = |mbps: f64| Rate::from_bps_f64(mbps * 1e6).expect("a rate");
@@ -241,8 +241,8 @@ fn a_cut_to_a_tenth_is_sent_and_not_only_decided() {
     assert!(before > 0 && after * 3 < before, "{before} and {after} packets a second");
 }
 
-/// A circuit breaker stops path 0. If the test fails, path 0 gets its old rate again as soon as no answers arrive on
-/// path 1.
+/// A circuit breaker stops path 0, and later path 1 drops all packets. If the test fails, path 0 then gets its old rate
+/// again.
 #[test]
 fn a_stopped_path_does_not_come_back_at_its_old_rate_because_the_other_one_is_silent() {
     let network = |passing: &Passing| {
@@ -258,8 +258,8 @@ fn a_stopped_path_does_not_come_back_at_its_old_rate_because_the_other_one_is_si
     assert!(after.is_some_and(|after| after * 5 < before), "{before} and then {after:?} packets a second");
 }
 
-/// Path 0 drops all media for 3 s, and again 50 s later. If the test fails, the second pause is longer than the first,
-/// although the path worked well between the pauses.
+/// Path 0 drops all media for 3 s, and again 50 s later. Each time, a circuit breaker stops path 0 for a pause. If the
+/// test fails, the second pause is longer than the first, although the path worked well between the pauses.
 #[test]
 fn a_path_that_worked_again_has_the_first_pause_at_its_next_stop() {
     let swallows = |passing: &Passing| {

@@ -214,10 +214,10 @@ fn moment(timestamp: u32, near: Instant<ReceiverClock>) -> Instant<ReceiverClock
     NtpTime::from_middle_near(timestamp, NtpTime::from_instant(near)).to_instant_near(near).assume_clock()
 }
 
-/// Returns the first report timestamp that is not before `at`, and its time, rounded to nanoseconds.
+/// Returns the first report timestamp that is not before `at`. Also returns the time of this timestamp, rounded to
+/// nanoseconds.
 ///
-/// The timestamp is rounded up, so that it is not before the arrival of packets that arrived just before the report was
-/// made.
+/// The timestamp is rounded up, because no reported packet may have arrived after it.
 fn timestamp(at: Instant<ReceiverClock>) -> (u32, Instant<ReceiverClock>) {
     let second = u128::from(NANOS_PER_S);
     // A time that was computed from a timestamp is rounded to nanoseconds, so it may be up to half a nanosecond too

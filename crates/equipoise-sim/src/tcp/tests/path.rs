@@ -103,8 +103,8 @@ impl Path {
         }
     }
 
-    /// Number of different unacknowledged data segments on the path. Several copies of a segment count once, because a
-    /// sender in a recovery does not count the retransmissions of the previous recovery (RFC 6675, Sec. 5, step 4.3).
+    /// Number of different unacknowledged data segments on the path. Several copies of a segment count once. The sender
+    /// does not count the retransmissions of the previous recovery either (RFC 6675, Sec. 5, step 4.3).
     fn data_under_way(&self) -> u64 {
         let first = self.sender.stats().acknowledged;
         let number = |(_, segment): &(bool, Segment)| match segment {

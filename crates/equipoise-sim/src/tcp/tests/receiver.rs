@@ -104,8 +104,8 @@ fn what_came_before_is_answered_at_once_and_delivered_once() {
     assert_eq!(listener.receiver.delivered(), Size::from_bytes(3 * FULL));
 }
 
-/// RFC 2018, Sec. 4: an acknowledgement reports as many ranges as fit, even if one of the ranges in the previous
-/// acknowledgement no longer exists.
+/// RFC 2018, Sec. 4: an acknowledgement reports as many ranges as fit. If a range in the previous acknowledgement no
+/// longer exists, an older range takes its place.
 #[test]
 fn an_older_range_moves_up_where_a_newer_one_is_gone() {
     let mut listener = Listener::new(ReceiverConfig::new());
@@ -130,8 +130,8 @@ fn what_the_window_has_no_room_for_is_not_taken() {
     assert_eq!(Receiver::new(ReceiverConfig { window: 0, ..ReceiverConfig::new() }).err(), Some(TcpError::NoWindow));
 }
 
-/// The expected sizes of the IP packets: 40 bytes of headers, and options in multiples of four bytes (RFC 2018, Sec.
-/// 3).
+/// An IP packet has 40 bytes of headers. The SACK option is padded to a multiple of four bytes (RFC 2018, Sec. 3), and
+/// contains at most three blocks.
 #[test]
 fn acknowledgements_are_as_long_as_their_blocks() {
     for (blocks, bytes) in [(0, 40), (1, 52), (2, 60), (3, 68), (9, 68)] {

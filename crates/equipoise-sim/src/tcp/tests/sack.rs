@@ -120,8 +120,8 @@ fn the_tail_is_sent_again_once_for_want_of_new_data() {
     talk.sends(0..10).after(100);
     // Segments 0 and 9 are lost; the others arrive.
     talk.sack(0, &[(1, 2)]).sack(0, &[(1, 3)]).is_quiet().sack(0, &[(1, 4)]).sends([0]);
-    // After the three acknowledgements on the next line, the number of segments on the path (`pipe`) is 4: of the 10
-    // segments sent, 6 were acknowledged, and segment 0 was detected as lost and retransmitted.
+    // After the three acknowledgements on the next line, the number of segments on the path (`pipe`) is 4: the
+    // retransmitted segment 0, and segments 7, 8 and 9.
     talk.sack(0, &[(1, 5)]).sack(0, &[(1, 6)]).is_quiet().sack(0, &[(1, 7)]).sends([9]);
     talk.sack(0, &[(1, 8)]).sack(0, &[(1, 9)]).is_quiet();
     talk.after(100).ack(9).is_quiet().ack(10).is_quiet();

@@ -26,16 +26,15 @@ pub fn variance(lambda: f64, mu: f64) -> f64 {
 /// Returns the coefficient of response b at a load of `rho`, in 1/(s·Mbit/s), for packets of the size `packet`.
 ///
 /// Source: Waki 2013, Eq. 11: `6 / (ρ(4 - ρ))` in 1/(s·packet/s). Our addition: `rho` is limited to the range from
-/// [`LEAST_LOAD`] to 1. At a lower load, b grows without bound, so that steps vanish. At a higher load, there is no
-/// steady queue.
+/// [`LEAST_LOAD`] to 1. At a load above 1, the queue has no steady state.
 pub fn response(rho: f64, packet: Size) -> f64 {
     let rho = if rho.is_nan() { LEAST_LOAD } else { rho.clamp(LEAST_LOAD, 1.0) };
     6.0 / (rho * (4.0 - rho)) * packets_per_s_per_mbps(packet)
 }
 
-/// The minimum load for [`response`]. The value is our choice. A larger coefficient of response makes the steps of the
-/// rate smaller. At a load of 0.05, the coefficient is thirteen times its value at a load of 0.8, so the steps are
-/// small but do not vanish.
+/// The minimum load for [`response`]. The lower the load, the larger is the coefficient of response, and the smaller
+/// are the steps of the rate. Our choice: at a load of 0.05, the coefficient is only thirteen times its value at a load
+/// of 0.8, so the steps do not vanish.
 pub const LEAST_LOAD: f64 = 0.05;
 
 /// Returns the headroom (the free capacity) of the bottleneck, in Mbit/s, that follows from a delay variance in s².

@@ -105,8 +105,8 @@ mod tests {
 
     const PACKET: Size = Size::from_bytes(1000);
 
-    /// The law's curve of the mean delay over the headroom is that of an M/D/1 queue. In such a queue, one step leads
-    /// from any load of this test to the load that has the target delay.
+    /// The law assumes the delay curve of an M/D/1 queue. The queue of this test is an M/D/1 queue. Therefore one step
+    /// leads from any load to the load that has the target delay.
     #[test]
     fn one_step_along_the_curve_leads_to_the_target() {
         let mu = 1875.0;

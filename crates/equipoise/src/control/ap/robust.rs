@@ -25,8 +25,8 @@ pub struct ApConfig {
     pub packet: Size,
 }
 
-/// Robust attractor-perturbation (AP) control: the law of Waki 2013, extended by a filter of the reports and by steps
-/// along the whole delay curve.
+/// Robust attractor-perturbation (AP) control: the law of Waki 2013 with two extensions. The reports are filtered, and
+/// steps follow the delay curve instead of its tangent.
 #[derive(Clone, Debug)]
 pub struct Ap {
     config: ApConfig,
@@ -152,8 +152,8 @@ impl Ap {
         self.push_within_limits();
     }
 
-    /// Returns the headroom (the free capacity) of the bottleneck, in Mbit/s. It follows from the delay variance in the
-    /// path model.
+    /// Returns the headroom (the free capacity) of the bottleneck, in Mbit/s, computed from the delay variance of
+    /// `path`.
     fn headroom_mbps(&self, path: &Path) -> f64 {
         md1::headroom_mbps(self.learner.response(), path.variance_s2, self.config.packet)
     }
@@ -257,10 +257,10 @@ impl Ap {
         (next.clamp(least, most), reason)
     }
 
-    /// Limits an increase of the rate. An increase at most doubles the rate. If `blind` is set, the largest increase is
-    /// smaller for a longer report interval. Near the ceiling, which is the rate at which the path was last found full,
-    /// increases are small. After an increase, no further increase is allowed until feedback can show the effect of the
-    /// first one.
+    /// Limits an increase of the rate. An increase at most doubles the rate. If `blind` is set and reports are more
+    /// than [`DOUBLING_S`] apart, the largest increase is smaller. Near the ceiling, which is the rate at which the
+    /// path was last found full, increases are small. For a round trip after an increase, no further increase is
+    /// allowed, because feedback cannot show the effect of the increase yet.
     ///
     /// `blind` means that the delay shows no cross traffic, or that delay statistics are missing although more than
     /// [`FEW`] packets were sent.
@@ -290,8 +290,8 @@ impl Ap {
         (next, reason)
     }
 
-    /// Whether less than a round trip has passed since `change`. If so, a report that arrives now cannot show the
-    /// effect of a change of the rate made at that time.
+    /// Whether less than a round trip has passed since the change of the rate at `change`. If so, a report that arrives
+    /// now cannot show the effect of the change.
     fn is_too_soon(&self, now: Instant<SenderClock>, change: Option<Instant<SenderClock>>) -> bool {
         let round_trip = self.signs.round_trip().unwrap_or(Span::ZERO);
         change.is_some_and(|change| now - change < round_trip)
@@ -361,8 +361,8 @@ impl Ap {
         } else if queue_s > target_s || interval.lost() > sent as f64 / 2.0 {
             self.decide(rate, Reason::NoStatistics, None);
         } else {
-            // The queue is within the target, so the rate may rise. If few packets were sent, the rate may double even
-            // if the report interval is long, because so few packets do no harm.
+            // The queue is within the target, so the rate may rise. After few packets, the rate may double, because so
+            // few packets do no harm. After more packets, a longer report interval allows a smaller increase.
             let (next, reason) = self.raised_with_care(now, (2.0 * rate, Reason::NoStatistics), sent > FEW);
             self.decide(next, reason, None);
         }

@@ -17,9 +17,8 @@ pub trait SharedGroup: Send + Sync + fmt::Debug {
 /// A congestion controller whose flow receives a share of the rate of a flow group.
 ///
 /// Before the inner controller processes a sent packet, a report or a timer, its rate is set to the flow's current
-/// share. If the controller then calculates a new rate, this rate is passed to the group at once. Therefore the update
-/// of one flow reaches another flow at the other flow's next packet, report or timer. Source: RFC 8699, Sec. 5.3, 6.1,
-/// App. A.
+/// share. If the controller then calculates a new rate, this rate is passed to the group at once. The other flows use
+/// their new shares from their next packet, report or timer on. Source: RFC 8699, Sec. 5.3, 6.1, App. A.
 ///
 /// Only the first active flow of the group sends probes. One prober is enough, because a probe measures the capacity
 /// that all flows of the group share.
@@ -32,8 +31,8 @@ pub struct Coupled {
     /// The share of the group's rate that was last applied to the inner controller.
     given: Option<Rate>,
     round_trip: Option<Span>,
-    /// Whether, at the flow's last packet, report or timer, this flow's rate changed only because of updates of other
-    /// flows.
+    /// Whether the rate of this flow changed only because of updates of other flows. The value is determined at each
+    /// packet, report or timer of this flow.
     is_others: bool,
     /// Whether the flow is the first active flow of the group.
     is_first: bool,

@@ -18,9 +18,8 @@ pub(super) struct DelayMode {
     has_queued: bool,
     /// Whether the last report showed a queue so long that old minima must stay in the time window of the base delay.
     is_queued: bool,
-    /// `busy_s` is the time when the queue was last longer than 0.7 times the target; since then, the path counts as
-    /// clear. `empty_s` is the time when the queue was last empty, or when a dip (a short fall of the rate to empty it)
-    /// last ended. Both are in s.
+    /// `busy_s` is the time when the queue was last longer than 0.7 times the target. `empty_s` is the time when the
+    /// queue was last empty or the last dip (`dips_until_s`) ended, whichever is later. Both are in s.
     busy_s: f64,
     empty_s: f64,
     /// Latest end of the current dip, in s; `None` outside of dips. In a dip, the rate is lowered so that all flows
@@ -67,8 +66,9 @@ pub(super) struct Situation {
     pub(super) packet_s: f64,
 }
 
-/// The integrator's gain is `INTEGRAL / D²`, where `D` is the loop delay. The value is our choice: with this value and
-/// the proportional part, the loop is stable if the part of the loop delay that is not predicted is below 0.70 `D`.
+/// The integrator's gain is `INTEGRAL / D²`, where `D` is the loop delay. The law predicts the queueing delay from the
+/// data in flight. The value is our choice: with this value and the proportional part, the loop is stable if less than
+/// 0.70 `D` of the loop delay is outside this prediction.
 const INTEGRAL: f64 = 1.0 / 0.9;
 /// The proportional part multiplies the base rate by `exp(PROPORTIONAL min(f, T)/D)`, but by no more than
 /// `MOST_PROPORTIONAL`. `f` is the error of the queueing delay (target minus delay), `T` the target delay, and `D` the
@@ -87,8 +87,8 @@ const RETURN_GROWTH: f64 = 10.0;
 const RETURN_PACE: f64 = 1.0;
 const RETURNS_BELOW: f64 = 0.8;
 /// Until gauges (short bursts at three times the capacity) have measured the capacity, `GROWTH` and `RETURN_GROWTH` are
-/// limited to `GROWTH_BY_FEW / D`. `D` is the time from a decision to the report on it. Before the gauges, trains have
-/// few packets. The traffic of other senders hardly spreads such short trains, so their rate may be too high.
+/// limited to `GROWTH_BY_FEW / D`. `D` is the time from a decision to the report on it. Without gauges, trains are
+/// short. Cross traffic hardly spreads a short train, so the train may arrive faster than the available bandwidth.
 const GROWTH_BY_FEW: f64 = 0.6;
 /// `known_bps`, the highest recent base rate at which the queue was short, decays with the time constant `KNOWN_S`, in
 /// s. If packet trains arrive at less than `SPREAD` times their sending rate, the path spread them out.
@@ -116,17 +116,17 @@ const DRAINED_S: f64 = 0.7;
 const EMPTY_EVERY_S: f64 = 4.0;
 const EMPTY_S: f64 = 0.003;
 const DIP: f64 = 0.7;
-/// To clear the queue, a flow multiplies its rate by `CLEARED` for a loop delay (at least `LEAST_DIP_S`) plus
-/// `CLEARS_FOR_S`, in s. Then the flow can measure the delay of the empty path.
+/// To clear the queue, a flow multiplies its rate by `CLEARED`, and can then measure the delay of the empty path. The
+/// lower rate lasts for the time from a decision to the report on it (at least `LEAST_DIP_S`) plus `CLEARS_FOR_S`. All
+/// times are in s.
 ///
-/// A flow that starts on a slow link may count the queue that it finds as a part of the path's delay. Then the flow
-/// does not give way, and the other flows treat it as a loss-based flow. Therefore, on a slow link with a queue, a new
-/// flow clears the queue `CLEARS` times, every `CLEARS_EVERY_S`, in s. A link is slow if a large packet takes longer
-/// than `SLOW_PACKET_S`, in s.
+/// A new flow may count the present queue as a part of the path's delay. Other flows would then treat the new flow as a
+/// loss-based flow. Therefore a new flow on a slow link with a queue clears the queue `CLEARS` times, at intervals of
+/// `CLEARS_EVERY_S`. A link is slow if a large packet takes longer than `SLOW_PACKET_S`.
 ///
 /// A flow also clears the queue when a rival has left and, on a slow link, before it decides that a rival causes the
-/// queue. The values were chosen by two criteria: the number of flows with unequal rates on random paths, and the
-/// requirements (bars) of `docs/src/equipoise.md`.
+/// queue. The values were chosen by two criteria: few flows with unequal rates on random paths, and the requirements
+/// (bars) of `docs/src/equipoise.md`.
 const CLEARS: u32 = 3;
 const CLEARS_EVERY_S: f64 = 2.0;
 const CLEARS_FOR_S: f64 = 0.3;
@@ -217,8 +217,8 @@ impl DelayMode {
         self.base_bps < RETURNS_BELOW * self.known_bps
     }
 
-    /// The pace of packets during recovery, in bit/s; zero outside of recovery. Trains at this pace measure whether the
-    /// path carries the earlier rate again.
+    /// The pace of packets during recovery, in bit/s; zero outside of recovery. Packet trains at this pace show whether
+    /// the path carries `known_bps` again, the highest recent base rate with a short queue.
     pub(super) fn return_bps(&self) -> f64 {
         if self.returns() { RETURN_PACE * self.known_bps } else { 0.0 }
     }
@@ -287,8 +287,8 @@ impl DelayMode {
     }
 
     /// Changes the base rate by the error of the queue: target minus queueing delay, in s. In `error_s`, the target
-    /// includes the addition for sharing with other flows. In `own_error_s`, it does not. Only a queue below the target
-    /// without the addition shows that the path is clear, so the growth by packet trains depends on `own_error_s`.
+    /// includes the addition for sharing with other flows. In `own_error_s`, it does not. The growth towards the
+    /// arrival rate of packet trains depends on `own_error_s`, which shows whether the path is clear.
     fn integrate(&mut self, seen: &Seen, situation: &Situation, (own_error_s, error_s): (f64, f64)) -> Reason {
         let Situation { target_s, loop_s, rate_bps, .. } = *situation;
         let gain = INTEGRAL / (loop_s * loop_s);
@@ -353,9 +353,8 @@ impl DelayMode {
         service.served_bps * (1.0 - (ahead_s - target_s).max(0.0) / DRAINED_S).clamp(LEAST_SHARE, 1.0)
     }
 
-    /// Whether the flow lowers its rate so that the queue empties. There are three reasons: the flow started a short
-    /// time ago on a slow link; the flow's rival has left; or the flow tests whether a rival causes the queue on a slow
-    /// link.
+    /// Whether the flow now lowers its rate so that the queue empties. A new flow on a slow link with a queue does this
+    /// up to `CLEARS` times. [`clear`](Self::clear) is also called for other reasons.
     fn clears(&mut self, now_s: f64, situation: &Situation) -> bool {
         let due = ((situation.age_s / CLEARS_EVERY_S) as u32).min(CLEARS);
         if due != self.cleared {
@@ -463,8 +462,8 @@ mod tests {
         assert!(base_after(0.003, 0.5e6) < 0.85e6 && base_after(1.0, 0.5e6) < 0.9e6, "half of the rate is no noise");
     }
 
-    /// If this test fails, flows on slow links overshoot one after another, because trains of few packets show a rate
-    /// that is too high.
+    /// If this test fails, the rate grows too fast while the capacity is not known. In this phase, trains have few
+    /// packets, and their rate may be too high.
     #[test]
     fn growth_by_trains_is_slower_while_the_capacity_is_not_known() {
         let base_after = |is_gauged| {
@@ -480,9 +479,9 @@ mod tests {
         assert!(unknown < 1.1e6 && known > 1.2e6, "{unknown} {known}");
     }
 
-    /// With the loop's delay as the unit of time, the loop's gain is 1 at the frequency ω with `ω⁴ = PROPORTIONAL² ω² +
-    /// INTEGRAL²`. By the phase margin at ω, the loop is stable if the part of its delay that is not predicted is below
-    /// atan(PROPORTIONAL ω / INTEGRAL)/ω.
+    /// The unit of time is the loop's delay. The loop's gain is 1 at the frequency ω with
+    /// `ω⁴ = PROPORTIONAL² ω² + INTEGRAL²`. The phase margin at ω is `atan(PROPORTIONAL ω / INTEGRAL)`. The loop is
+    /// stable if the part of the delay that is not predicted is below the phase margin divided by ω.
     #[test]
     fn the_loop_is_stable_as_long_as_seven_tenths_of_it_are_unseen_at_the_most() {
         let (square, constant) = (PROPORTIONAL * PROPORTIONAL, INTEGRAL * INTEGRAL);

@@ -1,8 +1,8 @@
 use super::path::Seen;
 use alloc::collections::VecDeque;
 
-/// Handles losses without a queue. They are caused by a link that loses packets at any rate, or by a policer, which
-/// drops the traffic above its own rate.
+/// Handles losses that no queue causes. The cause is a link that loses packets at any rate, or a policer, which drops
+/// the traffic above its own rate.
 ///
 /// A test tells the two apart: if the sender's rate is a tenth lower than the arrival rate, a policer drops nothing,
 /// but a lossy link loses the same share as before. The inherent losses of a link are tolerated. If there is a policer,
@@ -13,8 +13,8 @@ pub(super) struct Losses {
     /// a gap in the reports do not count. `unqueued` also omits losses that a queue may have caused.
     all: VecDeque<(f64, f64, f64)>,
     unqueued: VecDeque<(f64, f64, f64)>,
-    /// `inherent` is the share of packets that the link loses at any rate. `mean` is the slow mean of the share that is
-    /// lost without a queue.
+    /// `inherent` is the share of packets that the link loses independently of the sending rate. `mean` is the slowly
+    /// smoothed share of packets that are lost without a queue.
     inherent: f64,
     mean: f64,
     /// The time of the last long queue or gap in the reports, in s. Both explain losses.
@@ -23,7 +23,7 @@ pub(super) struct Losses {
     lossy_s: Option<f64>,
     state: State,
     /// `lost` and `arrived` count the lost and the arrived packets that were sent after `since_s`, in s. The counts
-    /// start again when a test for a policer begins, and when a limit of the rate because of a policer begins.
+    /// start again when a test for a policer begins, and when a policer's limit on the rate is set.
     lost: f64,
     arrived: f64,
     since_s: f64,
@@ -36,10 +36,10 @@ enum State {
     Policed { since_s: f64, share: f64, received_bps: f64, cap_bps: f64 },
 }
 
-/// Two shares of lost packets are measured. The first share includes all losses, and is measured over `ALL_S`. The
-/// second share includes only losses that no queue explains, and is measured over `UNQUEUED_S`. These two times are in
-/// s. The second share starts a test for a policer, or lowers a policer's limit on the rate, only if at least
-/// `LEAST_PACKETS` packets were counted.
+/// Two shares of lost packets are measured. The first share includes all losses, and is measured over `ALL_S`, in s.
+/// The second share includes only losses that no queue explains, and is measured over `UNQUEUED_S`, in s. If fewer than
+/// `LEAST_PACKETS` packets were counted in `UNQUEUED_S`, the second share neither starts a test for a policer nor
+/// lowers the rate limit that was set because of a policer.
 const ALL_S: f64 = 1.2;
 const UNQUEUED_S: f64 = 1.5;
 const LEAST_PACKETS: f64 = 50.0;
@@ -58,9 +58,9 @@ const TEST: f64 = 0.9;
 const TEST_COUNTS_S: f64 = 0.3;
 const EXPECTED: f64 = 6.0;
 const TEST_S: f64 = 4.0;
-/// A test at a lower rate finds a policer if at least `EXPECTED` losses were expected from a lossy link and at most the
-/// share `POLICED` of the expected losses occurred. The finding was wrong if later, below the policer's rate, more than
-/// the share `NOT_POLICED` of the expected losses occurs.
+/// Shares of the losses that a lossy link would cause. If at most `POLICED` of them occur in a test at a lower rate, a
+/// policer is found. If more than `NOT_POLICED` of them occur later, below the policer's rate, there was no policer.
+/// Both decisions require that a lossy link would have lost at least `EXPECTED` packets.
 const POLICED: f64 = 0.3;
 const NOT_POLICED: f64 = 0.7;
 /// If a policer is found, the rate is limited to `CAP` times the arrival rate. After `HOLD_S`, the limit rises by the
@@ -201,8 +201,8 @@ impl Losses {
             // Losses continue, but too few packets were counted to decide that a policer causes them.
             self.bear(share);
         } else if is_over && elapsed_s > HOLD_S {
-            // The arrival rate of one second is noisy. Therefore the policer's rate is assumed to be no more than the
-            // old limit times the share of packets that arrived.
+            // The policer's rate is estimated as the arrival rate of the last second. This rate is noisy, so the
+            // estimate is at most the old limit times the share of packets that arrived.
             let passed_bps = now_bps.min(*cap_bps * (1.0 - share));
             (*since_s, *received_bps, *cap_bps) = (seen.now_s, passed_bps, CAP * passed_bps);
             self.count_from(seen.now_s + TEST_COUNTS_S);
@@ -292,8 +292,8 @@ mod tests {
         assert_eq!((losses.state, losses.cap_bps()), (State::Free, None));
     }
 
-    /// If this test fails, a slow flow on a lossy link is held at a low rate, because by chance none of the few packets
-    /// of a test is lost.
+    /// In a test for a policer, a slow flow sends few packets. By chance, a lossy link may lose none of them. If this
+    /// unit test fails, the flow then assumes a policer and limits its rate.
     #[test]
     fn a_test_of_few_packets_finds_no_policer() {
         let mut losses = Losses::new();

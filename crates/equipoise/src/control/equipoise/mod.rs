@@ -1,5 +1,5 @@
-//! Our own law. It holds the queueing delay at a small target, grows towards the rate that packet trains measure, and
-//! takes TCP's rate when it competes with TCP.
+//! Our own law. It holds the queueing delay at a small target, and grows towards the rate that packet trains measure.
+//! While it competes with TCP, it uses the rate of a virtual TCP flow.
 
 mod coupling;
 mod delay;
@@ -35,8 +35,9 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 /// Source: ours. **Attractor perturbation** (Waki 2013): a small delay is held, and the fluctuation of the delay raises
 /// the target. **Symbiosis** (Kodama 2009): the rate grows logistically towards a capacity that is measured inline, on
 /// packet trains that are sent anyway; an occasional dip of the rate lets all flows measure the empty path. **TQ**
-/// (Subramanya 2003): the *predicted* queue is controlled around the *measured rate of service*. **TPBA** (Tobe 1999):
-/// in competition with loss-based flows the rate is TCP's, and tests check whether such flows are still present.
+/// (Subramanya 2003): the rate follows the *measured service rate*, with a correction that moves the *predicted* queue
+/// to its target. **TPBA** (Tobe 1999): in competition with loss-based flows, a virtual TCP window sets the rate, and
+/// tests check whether such flows are still present.
 ///
 /// ```text
 /// T = max(2 ms, k min(45 ms, 5 ms · 1 Mbit/s / r)) + min(12 ms, 3 (n - 1.5 ms)+)        target of the queue
@@ -140,8 +141,8 @@ pub struct EquipoiseConfig {
     /// The upper limit of `T`, the queueing delay target of a flow that is alone. If flows share a bottleneck, the
     /// target is longer by `s x` (the symbols are those of [`Equipoise`]).
     pub most_queue: Span,
-    /// Whether the law takes TCP's rate in competition with loss-based flows. Otherwise it only uses the capacity that
-    /// they leave.
+    /// Whether the law competes with loss-based flows for the rate that TCP would get. Otherwise the law only uses the
+    /// capacity that loss-based flows leave.
     pub competes: bool,
 }
 
@@ -185,12 +186,12 @@ const LEAST_QUEUE_S: f64 = 0.006;
 const BUSY_ABOVE: f64 = 2.0;
 /// Gauges (short bursts that measure the capacity) are sent while the queueing delay is below this, in s.
 const MOST_GAUGED_S: f64 = 0.020;
-/// For this time after a competing loss-based flow (rival) has left, in s, the flow is not pulled to an equal share of
-/// the measured capacity. The pull estimates the number of flows from the length of the queue. This estimate may be
-/// wrong, because the base delay may still contain a part of the rival's queue.
+/// After a competing loss-based flow (rival) has left, our flow is not pulled to an equal share of the measured
+/// capacity for this time, in s. The pull estimates the number of flows from the length of the queue. This estimate may
+/// be wrong, because the base delay may still contain a part of the rival's queue.
 const AFTER_RIVAL_S: f64 = 3.0;
-/// While a long queue or a competing loss-based flow is present, the stored minima of the base delay do not age.
-/// However, they age again when this time, in s, has passed since the queueing delay was last below twice its target.
+/// While a long queue or a competing loss-based flow is present, the stored minima of the base delay do not age. This
+/// lasts at most this time, in s, after the queueing delay was last below twice its target.
 const HELD_S: f64 = 20.0;
 
 impl Equipoise {
@@ -432,8 +433,8 @@ impl Equipoise {
 /// Returns the upper limit of the rate, in bit/s. `m0` is the share of marked packets among the packets that did not
 /// wait. Returns `None` if `m0` is at most `LEAST_MARKED`.
 ///
-/// An L4S queue also marks packets because of the queue of the classic flows next to it. The share of these marks gives
-/// a scalable flow about the rate of a classic flow (RFC 9332, Sec. 2.1: the coupling). A scalable flow has two marks
+/// An L4S queue also marks packets because of the queue of the classic flows next to it. With this share of marks, a
+/// scalable flow has about the rate of a classic flow (RFC 9332, Sec. 2.1: the coupling). A scalable flow has two marks
 /// per round trip (RFC 9331, Sec. 4.3), so it sends `2/m0` segments per round trip. This is the limit.
 fn marks_bps(seen: &Seen) -> Option<f64> {
     (seen.marked_free > LEAST_MARKED).then(|| {

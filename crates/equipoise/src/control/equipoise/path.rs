@@ -469,9 +469,8 @@ mod tests {
         }
     }
 
-    /// If this test fails, the law sees a negative queue after a report without jitter, and raises the rate by a
-    /// multiple of what an empty queue permits. Or the law mistakes a part of the queue of a competing loss-based flow
-    /// for jitter.
+    /// If this test fails, the law sees a negative queue after a report without jitter, and raises the rate too fast.
+    /// Or the law mistakes a part of a competing flow's queue for jitter.
     #[test]
     fn a_report_with_less_jitter_than_usual_shows_an_empty_queue() {
         let mut path = rough_path();

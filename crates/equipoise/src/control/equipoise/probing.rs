@@ -57,8 +57,8 @@ const USED: f64 = 0.9;
 const ENOUGH: f64 = 0.9;
 /// The longest time to wait for a probe's packets, in s.
 const PATIENCE_S: f64 = 1.0;
-/// A gauge is a burst that measures the capacity. The flow sends no gauge in the first `FIRST_GAUGE_S` after its first
-/// packet, in s. In this time, probes measure the path. The link may be slow, and a gauge would add to its queue.
+/// Minimum time from the flow's first packet to its first gauge, in s. A gauge is a burst that measures the capacity.
+/// The link may be slow, and an earlier gauge would add to its queue. Until then, probes measure the path.
 const FIRST_GAUGE_S: f64 = 3.0;
 /// Interval between two gauges (measurements of the capacity), in s. The interval is `GAUGE_EVERY_S` until the capacity
 /// is known well, and `KNOWN_EVERY_S` from then on. If the known capacity is at most `ALONE` times the flow's rate, the
@@ -67,20 +67,21 @@ const GAUGE_EVERY_S: f64 = 0.3;
 const KNOWN_EVERY_S: f64 = 1.0;
 const ALONE_EVERY_S: f64 = 10.0;
 const ALONE: f64 = 1.3;
-/// A gauge is a packet train that measures the capacity. It consists of the first packets of a media frame, with as
-/// much data as the bottleneck serves within `GAUGE_S`, in s. This is enough for timestamps with a granularity of 1 ms.
-/// A gauge from a small frame is shorter, but has at least two packets of `PACKET_BITS`. A frame that is too small for
-/// two packets is padded, unless the bottleneck takes longer than `LONGEST_PAIR_S`, in s, for two packets.
+/// A gauge is a packet train that measures the capacity. It consists of the first packets of a media frame. Its size is
+/// what the bottleneck serves within `GAUGE_S`, in s, which is enough for timestamps with a granularity of 1 ms. A
+/// gauge from a small frame is shorter, but has at least two packets of `PACKET_BITS`. If the frame is too small for
+/// two packets, it is padded. If the bottleneck takes longer than `LONGEST_PAIR_S`, in s, for two packets, such a frame
+/// is not padded and carries no gauge.
 const GAUGE_S: f64 = 0.006;
 const PACKET_BITS: f64 = 9600.0;
 const HALF_PACKET_BITS: f64 = PACKET_BITS / 2.0;
 const LEAST_GAUGE_BITS: f64 = 2.0 * PACKET_BITS;
 const LONGEST_PAIR_S: f64 = 0.02;
-/// A gauge (a packet train that measures the capacity) includes padding if the frame is too small for it. This padding
-/// is at most this share of the data that the flow could send at its rate since the last gauge.
+/// A media frame may be too small for a gauge (a packet train that measures the capacity), and is then padded. The
+/// padding is at most this share of the data that the flow could send at its rate since the last gauge.
 const PADDING: f64 = 0.03;
-/// The minimum size of a gauge, a burst that measures the capacity, assumes packets of `SMALLER` times `PACKET_BITS`,
-/// because the packets of a frame may be smaller than `PACKET_BITS`.
+/// The minimum size of a gauge, as a share of the size of its packets if all are full. A gauge is a burst that measures
+/// the capacity. The share is below 1, so that slightly smaller packets do not lengthen the gauge.
 const SMALLER: f64 = 0.95;
 
 impl Probing {
@@ -251,8 +252,8 @@ mod tests {
     fn a_frame_that_is_too_small_becomes_a_gauge_when_its_padding_is_a_small_share() {
         let mut probing = started();
         probing.gauged_s = FIRST_GAUGE_S;
-        // The padding is 14 kbit: two and a half packets of 9.6 kbit, minus the frame of 10 kbit. This is 3 % of the
-        // data that is sent in 0.47 s at 1 Mbit/s.
+        // The gauge needs padding of 14 kbit: two and a half packets of 9.6 kbit, minus the frame of 10 kbit. Padding
+        // is limited to 3 % of the data since the last gauge. At 1 Mbit/s, 14 kbit are allowed after 0.47 s.
         for (after_s, is_sent) in [(0.4, false), (0.5, true)] {
             probing.on_frame(FIRST_GAUGE_S + after_s, &frame(1250), 1e6);
             assert_eq!(probing.wanted(), None, "a sender without padding, {after_s}");

@@ -32,9 +32,9 @@ pub(super) struct RivalMode {
 
 /// A test that lowers the rate for a short time to detect whether another flow holds the queue.
 ///
-/// If the flow is alone in a queue that does not empty, its arrival rate stays the same. If the flow has a share `f` of
-/// the arrivals and lowers its rate by the share `x`, its arrival rate falls to
-/// `λ = (1 - x) / ((1 - x) f + 1 - f)` times the earlier one. If `f` and `x` are one half, `λ` is 2/3.
+/// If this flow is alone in a queue that does not empty, its arrival rate stays the same. If this flow has a share `f`
+/// of the arrivals and lowers its rate by the share `x`, its arrival rate falls to
+/// `λ = (1 - x) / ((1 - x) f + 1 - f)` times the rate before the test. If `f` and `x` are one half, `λ` is 2/3.
 #[derive(Clone, Copy, Debug)]
 struct DipTest {
     began_s: f64,
@@ -56,8 +56,8 @@ pub(super) enum Verdict {
 /// Size of a segment of the virtual TCP window that sets the rate, in bits.
 const SEGMENT_BITS: f64 = 12_000.0;
 const LEAST_SEGMENTS: f64 = 2.0;
-/// If an earlier competition with a loss-based flow ended recently, a new competition starts with at least this share
-/// of the earlier window.
+/// If a competition with a loss-based flow ended recently, the first window of a new competition is at least `KEPT`
+/// times the last window of that competition.
 const KEPT: f64 = 1.0;
 /// In the slow start of [`RivalMode`], the window grows by `SLOW_START` times the bits that arrive. Slow start ends
 /// when the queue is more than `QUEUE_GREW` times as long as before the mode began, or with the first loss.
@@ -71,9 +71,9 @@ const ABOVE_MAX: f64 = 0.95;
 /// A test for a competing flow multiplies the rate by `TEST_DIP` for one round trip (1 s at most) plus `TEST_S`, in s.
 const TEST_DIP: f64 = 0.6;
 const TEST_S: f64 = 0.45;
-/// A short fall of the flow's rate tests whether another flow holds the queue. Two arrival rates are compared: the rate
-/// of the packets sent in the last `JUDGED_S` of the test, and the rate of the packets sent in the `COMPARED_S` before
-/// the test. Both times are in s.
+/// A test lowers the flow's rate for a short time, to find whether another flow causes the queue. The test compares two
+/// arrival rates: the rate of the packets sent in the last `JUDGED_S` of the test, and the rate of the packets sent in
+/// the `COMPARED_S` before the test. Both times are in s.
 const JUDGED_S: f64 = 0.4;
 const COMPARED_S: f64 = 0.6;
 /// A test lowers the rate. If the flow's arrival rate stays above this share of the arrival rate before the test, the
@@ -89,9 +89,9 @@ const TEST_SOONER: f64 = 0.6;
 /// makes the interval longer by `RARER` basic lengths. All tests together add at most `MOST_RARER` basic lengths.
 const RARER: f64 = 1.5;
 const MOST_RARER: f64 = 6.0;
-/// `ARRIVING_S`, in s, is the time constant that smooths the flow's arrival rate. If the smoothed rate exceeds `ROSE`
-/// times the arrival rate before the last test for a competing flow, the competing flow may have left. The next test
-/// then begins after the basic interval, without the extension by `RARER`.
+/// `ARRIVING_S`, in s, is the time constant with which the flow's arrival rate is smoothed. If the smoothed rate
+/// exceeds `ROSE` times the arrival rate before the last test, the competing flow may have left. The next test for a
+/// competing flow then begins after the basic interval.
 const ARRIVING_S: f64 = 1.0;
 const ROSE: f64 = 1.3;
 /// If the queue stays below the target for this time, in s, there is no rival.

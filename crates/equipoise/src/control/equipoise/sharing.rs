@@ -43,10 +43,11 @@ pub(super) struct Share {
 /// without jitter, `s` is `LONGER_S`, so three flows lengthen the target by 2 ms. If `LONGER_S` is 4 ms, queues exceed
 /// the limit of our test suite (34 ms instead of 30 ms at the 95th percentile). If `LONGER_S` is less than 1.8 ms, the
 /// effect is lost in the noise of delays. Jitter makes this noise larger, so `s` is longer by `BY_JITTER` times the
-/// jitter, which is at most 40 ms.
+/// jitter.
 ///
 /// On a slow link, each packet of another flow lengthens the queue by its transmission time. A single packet must not
-/// count as a further flow, so `s` is longer by `BY_PACKET` times the part of this time above [`USUAL_PACKET_S`].
+/// count as a further flow. Therefore, if the transmission time exceeds [`USUAL_PACKET_S`], `s` is longer by
+/// `BY_PACKET` times the excess.
 const LONGER_S: f64 = 1.8e-3;
 const BY_JITTER: f64 = 0.2;
 const BY_PACKET: f64 = 0.6;
@@ -59,9 +60,9 @@ const PULL: f64 = 0.6;
 /// Time constant, in s, of `z`, the logarithm of the number of flows as estimated from the queue. It is longer than
 /// usual loop delays, so that the pull to equal rates and the control of the queue do not oscillate together.
 const OTHERS_S: f64 = 3.0;
-/// From the length of the queue, each report gives an estimate of the logarithm of the number of flows. `z` is the
-/// smoothed mean of these estimates, and is used within the range from 0 to `MOST`. A single estimate has a wider
-/// range, from `-BEYOND` to `MOST + BEYOND`. With the narrow range, a varying queue would move `z` towards the middle
+/// From the queue, each report gives an estimate of the logarithm of the number of flows. This estimate is limited to
+/// the range from `-BEYOND` to `MOST + BEYOND`. `z`, the smoothed mean of the estimates, is used within the range from
+/// 0 to `MOST`. If each estimate were limited to this narrower range, a varying queue would move `z` towards the middle
 /// of the range, and the rates of flows with unequal round trips would differ more.
 const BEYOND: f64 = 1.0;
 /// There are two estimates of the logarithm of the number of flows: `x` follows from the flow's own rate, and `z` from

@@ -69,11 +69,10 @@ pub(super) enum Standing {
     Rival(f64),
 }
 
-/// A queue counts as standing after it has persisted for `STANDS_S`. After a fall of the rate of service, the required
-/// time is `STANDS_BEHIND_FALL_S`, because UDP traffic at a fixed rate may have filled the queue. When this flow lowers
-/// its own rate, such UDP traffic does not send more, so the queue drains within the required time. If the last rival
-/// (a flow that held the queue) left less than `AGAIN_S` ago, the required time is `STANDS_AGAIN_S` or a round trip,
-/// whichever is longer. All times are in s.
+/// A queue counts as standing after it has persisted for `STANDS_S`. After a fall of the service rate, the required
+/// time is `STANDS_BEHIND_FALL_S`, because UDP traffic at a fixed rate may have filled the queue. Such a queue drains
+/// within this time, because this flow lowers its own rate. If the last rival (a flow that held the queue) left less
+/// than `AGAIN_S` ago, the required time is `STANDS_AGAIN_S` or a round trip, whichever is longer. All times are in s.
 const STANDS_S: f64 = 1.8;
 const STANDS_BEHIND_FALL_S: f64 = 3.5;
 const STANDS_AGAIN_S: f64 = 0.5;
@@ -100,10 +99,10 @@ const STILL_THERE: f64 = 0.7;
 /// A queue that is shorter than this share of its maximum within the last second counts as draining, even if it is
 /// still long.
 const DRAINS: f64 = 0.8;
-/// A delay is constant, as on a longer path, if the delays of single packets differ by less than `EVEN_S`. If the
-/// roughness (the variation that is not caused by queueing) is below `SMOOTH_S`, `EVEN_IF_SMOOTH_S` takes the place of
-/// `EVEN_S`. A delay is also constant if the minima of the last three half seconds differ by less than `EVEN_MINIMA_S`.
-/// All values are in s.
+/// A constant delay indicates a longer path instead of a queue. A delay counts as constant if the delays of single
+/// packets differ by less than `EVEN_S`, or by less than `EVEN_IF_SMOOTH_S` if the roughness is below `SMOOTH_S`.
+/// Roughness is the variation that is not caused by queueing. A delay also counts as constant if the minima of the last
+/// three half seconds differ by less than `EVEN_MINIMA_S`. All values are in s.
 const EVEN_S: f64 = 0.006;
 const EVEN_IF_SMOOTH_S: f64 = 0.012;
 const SMOOTH_S: f64 = 0.001;
@@ -118,8 +117,7 @@ const MOST_REPORTS: usize = 512;
 impl StandingQueue {
     /// Records a report.
     pub(super) fn push(&mut self, seen: &Seen, target_s: f64) {
-        // The delays before an outage and the delays in the late report after the outage must not count as one
-        // standing queue.
+        // The delays before and after an outage of reports must not count as one standing queue.
         if seen.after_gap {
             self.history.clear();
         } else if seen.lost > 0.0 {
@@ -204,8 +202,8 @@ impl StandingQueue {
         self.history.front().is_some_and(|it| it.at < seen.now_s - 1.45) && spread < EVEN_MINIMA_S
     }
 
-    /// Each report has a smallest queueing delay. Returns the minimum and the maximum of these delays over the reports
-    /// between `from_s` and `to_s` before `now_s`, in s.
+    /// Takes the smallest queueing delay of each report from `now_s - from_s` to `now_s - to_s`. Returns the minimum
+    /// and the maximum of these delays, in s.
     fn extremes(&self, now_s: f64, from_s: f64, to_s: f64) -> (f64, f64) {
         let within = self.history.iter().filter(|it| it.at >= now_s - from_s && it.at <= now_s - to_s);
         within.fold((f64::INFINITY, 0.0), |(least, most), it| (least.min(it.least), most.max(it.least)))
@@ -232,9 +230,9 @@ impl StandingQueue {
 const FULL_S: f64 = 0.020;
 const FULL_TARGETS: f64 = 1.5;
 const NEARLY_MOST: f64 = 0.92;
-/// Losses at a full queue are one episode if they occur within `EPISODE_S` after the first one. A second episode
-/// indicates a competing loss-based flow only if the first episode started less than `FULL_AGAIN_S` ago. `FULL_AGAIN_S`
-/// is also the time constant with which the numbers of packets and losses decay. Both are in s.
+/// Losses at a full queue within `EPISODE_S` after the first loss are one episode. A second episode indicates a
+/// competing loss-based flow only if the first episode started less than `FULL_AGAIN_S` ago. `FULL_AGAIN_S` is also the
+/// time constant with which the numbers of packets and losses decay. Both constants are in s.
 const EPISODE_S: f64 = 1.0;
 const FULL_AGAIN_S: f64 = 10.0;
 /// Losses indicate a competing loss-based flow only if they are more than this many times as frequent in a long queue
@@ -321,8 +319,8 @@ mod tests {
     #[test]
     fn on_a_slow_link_a_queue_is_a_rivals_only_if_it_stands_after_a_clearing() {
         let rival_s = rival_after_s(0.015, f64::INFINITY, false).expect("the queue stands all the time");
-        // `Seen::default` has a round trip of zero, so the loop delay is its minimum, 0.1 s. Therefore the flow clears
-        // the queue for 0.5 s and then waits for 0.2 s.
+        // `Seen::default` has a round trip of zero, so the loop delay is its minimum, 0.1 s. With this loop delay, the
+        // flow clears the queue for 0.5 s (`clearing_s`). It then waits for two loop delays, 0.2 s.
         assert!((2.0 * STANDS_S + 0.7..2.0 * STANDS_S + 1.0).contains(&rival_s), "{rival_s}");
         let after_clearing_s = rival_after_s(0.015, f64::INFINITY, true).expect("the queue stands again");
         assert!(after_clearing_s > rival_s + 2.0 * STANDS_S - 0.3, "{after_clearing_s}");

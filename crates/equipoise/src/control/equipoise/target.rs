@@ -28,14 +28,15 @@ const LEAST_S: f64 = 0.002;
 /// applies to flows below 0.11 Mbit/s, and prevents many slow flows from filling the queue that they share.
 const MOST_S: f64 = 0.045;
 /// Roughness is the part of the delays' variation that queueing does not cause. Roughness above `USUAL_ROUGHNESS_S`, in
-/// s, adds `ROUGHNESS` times the excess to the target of the queueing delay, at most `MOST_ROUGHNESS_S`, in s. Flows in
-/// one queue cause each other a roughness of up to `USUAL_ROUGHNESS_S`, which must not make their targets unequal.
+/// s, adds `ROUGHNESS` times the excess to the target of the queueing delay, at most `MOST_ROUGHNESS_S`, in s. Flows
+/// that share a queue measure some roughness even without jitter. Roughness up to `USUAL_ROUGHNESS_S` has no effect, so
+/// that the targets of these flows stay equal.
 const ROUGHNESS: f64 = 3.0;
 const USUAL_ROUGHNESS_S: f64 = 0.0015;
 const MOST_ROUGHNESS_S: f64 = 0.012;
-/// The target of the queueing delay grows with this power of the priority, so that a flow of twice the priority has
-/// twice the rate. The exponent is not 1, because a flow with a higher rate has more packets in a report and thus
-/// measures a lower minimum delay.
+/// The target of the queueing delay grows with this power of the priority. With this value, a flow of twice the
+/// priority has twice the rate. With an exponent of 1, the flow would have more than twice the rate, because a flow
+/// with more packets in a report measures a lower minimum delay.
 const PRIORITY_EXPONENT: f64 = 0.66;
 /// At the start of a flow, its target is higher by the share `NEWCOMER`, so that the flow reaches its fair rate sooner.
 /// This addition decays with the time constant `NEWCOMER_S`, in s.

@@ -25,12 +25,12 @@ use crate::units::{Instant, SenderClock, Span};
 /// | `packet` | packet size, estimated from A | bit |
 /// | `rtt` | round-trip time | s |
 ///
-/// Source: libwebrtc, `aimd_rate_control`; draft-ietf-rmcat-gcc-02, Sec. 5.5. [`GccForm::Draft`] decreases to β R, and
-/// limits an increase to 1.5 R. While C is known, each step of its increase is `packet / 2 · Δt / (rtt + 100 ms)`, but
-/// at least 1 kbit/s and at most half a packet.
+/// Source: libwebrtc, `aimd_rate_control`; draft-ietf-rmcat-gcc-02, Sec. 5.5. The equations above are those of
+/// libwebrtc. [`GccForm::Draft`] decreases A to β R, and limits an increase to 1.5 R. While C is known, this form
+/// increases A in steps of `packet / 2 · Δt / (rtt + 100 ms)`. A step is at least 1 kbit/s and at most half a packet.
 ///
-/// Our interpretation: in both forms, as in libwebrtc, only the state of the queue decides between increase, hold and
-/// decrease. C is forgotten as described in [`LinkCapacity`]. The draft differs in details.
+/// Our interpretation: both forms follow libwebrtc in two points in which the draft differs in details. Only the state
+/// of the queue decides between increase, hold and decrease. C is forgotten as described in [`LinkCapacity`].
 #[derive(Clone, Debug)]
 pub(super) struct Aimd {
     form: GccForm,
@@ -129,8 +129,8 @@ impl Aimd {
             || acked_bps.is_some_and(|acked| acked < COLLAPSE * self.bps)
     }
 
-    /// Halves the rate, but at most once per round-trip time. For this purpose, the round-trip time is limited to 10 to
-    /// 200 ms. Called at overuse, before the first delivery rate is known.
+    /// Halves the rate if the last update of the rate was long enough ago (see [`may_decrease`](Self::may_decrease)).
+    /// Called at overuse, before the first delivery rate is known.
     pub(super) fn halve(&mut self, now: Instant<SenderClock>) {
         if self.may_decrease(now, None) {
             self.set(now, self.bps / 2.0);

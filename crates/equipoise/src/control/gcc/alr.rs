@@ -19,8 +19,8 @@ pub(super) struct AppLimit {
 /// The send budget grows at this share of the estimated rate. A flow that always sends more than this share
 /// is not app-limited (libwebrtc, `alr_detector`).
 const USED: f64 = 0.65;
-/// The maximum of the send budget is the data by which the budget grows within this time, in s. The minimum is the
-/// negative of this maximum (libwebrtc, `interval_budget`).
+/// Time in which the send budget grows from zero to its maximum, in s. The minimum of the budget is the negative of the
+/// maximum (libwebrtc, `interval_budget`).
 const WINDOW_S: f64 = 0.5;
 /// The flow becomes app-limited if the rest of its send budget is above this share of the maximum budget (libwebrtc,
 /// `alr_detector`).

@@ -4,13 +4,14 @@ use crate::units::{Instant, SenderClock, Span};
 /// The back-off of last resort: the rate falls if the sum of the round-trip time and the time without feedback is above
 /// 3 s.
 ///
-/// The round-trip time is the minimum over the packets in the last feedback. The round-trip time of a packet does not
-/// include the time from the packet's arrival to the last arrival in the feedback. The time without feedback starts at
-/// the last feedback and ends at the last packet sent. An idle sender sends no packets, so it does not back off.
+/// The round-trip time of a packet is the time from its departure to the feedback, minus the time from its arrival to
+/// the last arrival in the feedback. The minimum over the packets in the last feedback counts.
+///
+/// The time without feedback starts at the last feedback and ends at the last packet sent. An idle sender sends no
+/// packets, so it does not back off.
 ///
 /// Source: libwebrtc, `send_side_bandwidth_estimation` (RTT-based back-off). libwebrtc also lowers the rate by a
-/// periodic timer. This code lowers the rate only when a packet is sent or feedback arrives, because the rate has no
-/// effect between these events.
+/// periodic timer. This code lowers the rate only when a packet is sent or feedback arrives.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct RoundTripBackoff {
     round_trip: Span,

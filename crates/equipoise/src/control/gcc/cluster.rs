@@ -63,7 +63,7 @@ struct Proof {
 }
 
 impl Clusters {
-    /// Records a sent packet of the probe with number `number`. `probe` is `None` if this probe is no longer requested.
+    /// Records a sent packet that belongs to probe `number`. `probe` is `None` if this probe is no longer requested.
     /// Returns whether all packets and bytes of the probe were sent.
     pub(super) fn on_sent(&mut self, probe: Option<Probe>, number: u64, packet: &SentPacket) -> bool {
         let is_known = self.clusters.iter().flatten().any(|cluster| cluster.probe.number == number);

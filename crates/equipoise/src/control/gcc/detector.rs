@@ -19,8 +19,8 @@ pub(super) struct Detector {
     gains: Gains,
     threshold_ms: f64,
     adapted: Option<Instant<ReceiverClock>>,
-    /// How long the estimate has been above the threshold since the last report of overuse, in ms, by the departure
-    /// times of packets; `None` if the last estimate was not above the threshold.
+    /// Time in ms, by the departure times of packets, for which the estimate has been above the threshold. The time
+    /// restarts at zero at each report of overuse. `None` if the last estimate was not above the threshold.
     over_ms: Option<f64>,
     /// Number of consecutive estimates above the threshold since the last report of overuse.
     over: u32,

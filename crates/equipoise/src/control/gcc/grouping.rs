@@ -2,8 +2,8 @@ use crate::units::{Instant, ReceiverClock, SenderClock, Span};
 
 /// Groups packets that left together, and computes the differences between successive groups.
 ///
-/// A sender releases a frame, or the packets of one pacer interval, as a burst, and links that aggregate packets
-/// deliver bursts. Gaps within a burst say nothing about the queue, so only the last packets of groups are compared:
+/// Packets arrive in bursts: a sender releases a frame or the packets of one pacer interval at once, and some links
+/// aggregate packets. Gaps within a burst say nothing about the queue, so only the last packets of groups are compared:
 /// `d = (t_i - t_{i-1}) - (T_i - T_{i-1})`, with the arrival times t and the departure times T of these packets.
 ///
 /// Source: draft-ietf-rmcat-gcc-02, Sec. 5.2 for pre-filtering; libwebrtc, `inter_arrival_delta` for the resets.

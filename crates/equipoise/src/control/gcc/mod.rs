@@ -81,8 +81,9 @@
 //! - Before 20 groups have arrived, the slope counts as zero (`trendline`). Before 10 packets have arrived, there is no
 //!   delivery rate (`throughput`). Overuse before the first delivery rate halves the rate, at most once per round-trip
 //!   time (`aimd`). For this purpose, the round-trip time is limited to 10 to 200 ms.
-//! - The groups are discarded after a step of the receiver's clock, and after three packets that follow a reordered
-//!   group (`grouping`). After 2 s without feedback, the state of filter and detector is discarded as well (`delay`).
+//! - The groups are discarded after a step of the receiver's clock. They are also discarded when three packets follow a
+//!   group that arrived before the previous group (`grouping`). After 2 s without feedback, the state of filter and
+//!   detector is discarded as well (`delay`).
 //! - Round-trip times that are not positive are ignored. No part stores an input that is not finite.
 //!
 //! # Limitations

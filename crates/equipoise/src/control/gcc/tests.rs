@@ -28,9 +28,8 @@ fn bps(gcc: &Gcc) -> u64 {
     gcc.allowance().rate.expect("a rate").as_bps()
 }
 
-/// A simulated link with a capacity and a queue of 300 ms. The delay is 20 ms in each direction. The receiver reports
-/// every 50 ms. The sender sends at the allowed rate, or at `application_bps` if that is lower, and sends probes if
-/// `sends_probes`.
+/// A simulated link with a queue of 300 ms. The delay is 20 ms in each direction. The receiver reports every 50 ms. The
+/// sender sends at the allowed rate, or at `application_bps` if that is lower, and sends probes if `sends_probes`.
 struct Path {
     gcc: Gcc,
     capacity_bps: f64,

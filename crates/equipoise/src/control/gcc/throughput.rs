@@ -45,8 +45,8 @@ const USUAL: Span = Span::from_secs(1);
 const LONGEST: Span = Span::from_secs(5);
 /// Minimum number of packets for a rate (libwebrtc, `robust_throughput_estimator`).
 const REQUIRED: usize = 10;
-/// If a packet's arrival time is earlier than the latest arrival time by more than this, the receiver's clock was set
-/// (libwebrtc, `robust_throughput_estimator`).
+/// If a packet's arrival time is earlier than the latest arrival time by more than this, the packet is not treated as
+/// reordered: the receiver's clock was set back (libwebrtc, `robust_throughput_estimator`).
 const REORDERING: Span = Span::from_secs(1);
 /// The minimum time over which rates are computed (libwebrtc, `robust_throughput_estimator`).
 const SHORTEST: Span = Span::from_millis(1);

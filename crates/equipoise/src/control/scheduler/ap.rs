@@ -29,7 +29,8 @@ pub struct ApSchedulerConfig {
 ///
 /// Source: Asvarujanon 2014, Alg. 1. Our interpretation and additions:
 ///
-/// 1. Until a path has statistics, all paths that are alive carry the same rate (as in the paper).
+/// 1. Before the first report with statistics on any path, all paths that are alive carry the same rate (as in the
+///    paper).
 /// 2. Every path that is alive carries at least [`ApSchedulerConfig::probe`]. The paper's minimum is zero, at which a
 ///    path could never show that it has improved.
 /// 3. If a live path has no statistics for a whole period while other paths have, its rate is reduced by the longest
@@ -50,8 +51,8 @@ pub struct ApScheduler {
 #[derive(Clone, Debug)]
 struct Model {
     learner: Learner,
-    /// The mean delay that the next report should have without the push, in seconds. The push is a small deliberate
-    /// change of the rate.
+    /// The expected mean delay of the next report without a push, in seconds. A push is a small deliberate change of
+    /// the rate.
     expected_s: Option<f64>,
     /// Variance of the reports' deviations from the expected mean delay, in s².
     surprise_s2: Option<f64>,
@@ -63,8 +64,8 @@ const FIRST_SURPRISE: f64 = 0.1;
 /// Weight of a report in the variance of the deviations from the expected mean delay. It is low because the deviations
 /// have long tails.
 const SURPRISE_WEIGHT: f64 = 1.0 / 16.0;
-/// Maximum size of a push, a small random change of the rate, as a share of the free capacity. It applies with
-/// `Learning::Adapted` after the probing phase. The value is that of the single-path controller.
+/// Maximum size of a push, as a share of the free capacity. A push is a small random change of the rate. The limit
+/// applies with `Learning::Adapted` after the probing phase. The value is that of the single-path controller.
 const UNREST: f64 = 0.08;
 
 impl ApScheduler {

@@ -116,8 +116,8 @@ fn within(rate: Rate, path: &PathView) -> Rate {
 fn equal_mbps(total: Rate, paths: &[PathView]) -> Vec<f64> {
     let alive = || paths.iter().filter(|path| path.alive).map(PathView::most_mbps);
     let mut each = total.as_mbps_f64() / alive().count().max(1) as f64;
-    // Each round, except the last, finds more paths that cannot carry the equal share, and raises the share of the
-    // others.
+    // Some paths cannot carry the equal share, so the share of the other paths is higher. Then more paths may be unable
+    // to carry their share. Therefore the share is computed again, at most once for each path.
     for _ in 0..paths.len() {
         let full = || alive().filter(|most| *most < each);
         let open = alive().count() - full().count();

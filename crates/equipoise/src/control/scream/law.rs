@@ -21,8 +21,8 @@ pub struct ScreamLaw {
     pub growth: f64,
     /// `MIN_REF_WND` in bytes, the minimum window.
     pub least_window: f64,
-    /// `BYTES_IN_FLIGHT_HEAD_ROOM`: the window grows at most to this multiple of the bytes in flight, plus one segment.
-    /// A larger value lets a source that sends little reach a larger window.
+    /// `BYTES_IN_FLIGHT_HEAD_ROOM`: the window grows at most to this multiple of the recent maximum of the bytes in
+    /// flight, plus one segment. A larger value lets a source that sends little reach a larger window.
     pub head_room: f64,
     /// `PACKET_PACING_HEADROOM`, the pacing rate as a multiple of the target bitrate. A larger value causes bursts; a
     /// smaller value causes a queue at the sender.

@@ -74,11 +74,11 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 ///   40 ms.
 /// - Round-trip times serve as delays until the first feedback with an arrival time.
 ///
-/// Special cases: rate and window are kept until a round-trip time is known. Silence and timeouts halve both (our
-/// choice: RFC 8298, Sec. 8 only has a minimum rate). The minimum queueing delay of each round trip is averaged over
-/// round trips. If the average exceeds a quarter of the delay target, the clocks are assumed to drift. Then the target
-/// bitrate is halved for five round trips and at least 0.2 s, and the base delay (the minimum of the last ten minutes)
-/// is discarded. If the bytes in flight are not known, the window does not grow.
+/// Special cases: rate and window are kept until a round-trip time is known. Silence and timeouts halve the rate and
+/// the window (our choice: RFC 8298, Sec. 8 only has a minimum rate). The minimum queueing delay of each round trip is
+/// averaged over round trips. If the average exceeds a quarter of the delay target, the clocks are assumed to drift.
+/// Then the target bitrate is halved for five round trips and at least 0.2 s, and the base delay (the minimum of the
+/// last ten minutes) is discarded. If the bytes in flight are not known, the window does not grow.
 #[derive(Clone, Debug)]
 pub struct Scream {
     config: ScreamConfig,

@@ -39,8 +39,7 @@ pub(super) struct News {
     pub(super) is_lost: bool,
     /// Whether a packet was marked since the last reaction.
     pub(super) is_marked: bool,
-    /// Whether a packet was marked since the last reaction, and left no earlier than `Path::answered`, the time of the
-    /// last reaction to a loss or a classic ECN mark.
+    /// The same as `is_marked`, but marks of packets that left before `Path::answered` do not count.
     pub(super) is_marked_anew: bool,
 }
 

@@ -71,8 +71,8 @@ struct Curve {
 const STEEPNESS: f64 = 0.4;
 /// β: a loss multiplies the window by this factor (RFC 9438, Sec. 4.6).
 const DECREASE: f64 = 0.7;
-/// α, the growth of `W_est` per round trip in segments, while `W_est` (the window that Reno would have) is below the
-/// window before the last reduction (RFC 9438, Sec. 4.3).
+/// α: growth of `W_est` in segments per round trip (RFC 9438, Sec. 4.3). `W_est` is the window that Reno would have.
+/// The constant applies while `W_est` is below the window before the last reduction.
 const FRIENDLY_INCREASE: f64 = 3.0 * (1.0 - DECREASE) / (1.0 + DECREASE);
 /// Maximum target after one round-trip time, as a multiple of the window (RFC 9438, Sec. 4.2).
 const LARGEST_TARGET: f64 = 1.5;
@@ -286,8 +286,8 @@ mod tests {
         assert!((cubic.window() - 490.0).abs() < 1e-9);
         let windows = run(&mut cubic, 1.0, 5, 100);
         // From its plateau at 490 segments, the curve rises by 0.4 · 5³ = 50 segments in 5 s. The window grows by 53,
-        // because the target is one round-trip time, 0.1 s, ahead. The window that Reno would have grows by only
-        // 0.529 · 50 = 26 segments.
+        // because the target is one round-trip time, 0.1 s, ahead. In these 50 round trips, Reno's window would grow by
+        // only 0.529 · 50 = 26 segments.
         assert!((windows[4] / 542.0 - 1.0).abs() < 0.01, "{}", windows[4]);
     }
 

@@ -30,10 +30,9 @@ use crate::units::{Instant, SenderClock, Span};
 /// - The window does not rise while a part of it is unused, and `diff` does not lower it below two segments.
 ///
 /// # Under noise (our own)
-/// `diff` depends on a measured queueing delay, as Symbiosis depends on a measured bandwidth. With a noise weight l,
-/// `diff` is multiplied by `1 / (1 + l C_v)`, where `C_v` is the coefficient of variation of the queueing delay over
-/// the rounds (Kodama 2009, Eq. 15). The more the delay fluctuates, the more segments the flow keeps in the queue. The
-/// flow's rate is steadier under bursts of cross traffic, but its queue is longer.
+/// With a noise weight l, `diff` is multiplied by `1 / (1 + l C_v)`, where `C_v` is the coefficient of variation of the
+/// queueing delay over the rounds (Kodama 2009, Eq. 15). The more the delay fluctuates, the more segments the flow
+/// keeps in the queue. The flow's rate is steadier under bursts of cross traffic, but its queue is longer.
 #[derive(Clone, Debug)]
 pub struct Vegas {
     lower: f64,

@@ -3,9 +3,10 @@ use super::stream::Gap;
 /// Determines the spacing of segments after the narrowest link, from the intervals between acknowledgements of a burst.
 ///
 /// Two segments of size `L` queued back to back leave a link of capacity `K` one service time apart: `gap = L / K`.
-/// Cross traffic between them, or late acknowledgements, make a gap longer; acknowledgements that queue on the reverse
-/// path make it shorter. Therefore gaps cluster at `L / K`, and at `L / K` plus the service times of whole packets of
-/// cross traffic. The cluster of the shortest gaps shows the service time of the link.
+/// Cross traffic between the segments makes a gap longer. A late acknowledgement also makes a gap longer. A queue of
+/// acknowledgements on the reverse path makes gaps shorter. Therefore gaps cluster at `L / K`, and at `L / K` plus the
+/// service times of whole packets of cross traffic. The cluster of the shortest gaps shows the service time of the
+/// link.
 ///
 /// Evenly spaced cross traffic can lengthen all gaps of many successive bursts. Therefore a cluster of longer gaps
 /// replaces the service time only if none of the recent gaps was about as short as the service time. A cluster of
@@ -21,12 +22,12 @@ pub(super) struct Gaps {
     longer: u32,
 }
 
-/// Number of stored gaps between the acknowledgements of bursts (our choice). These are the gaps of about five bursts
-/// of eight segments, or of eleven such bursts if every second segment is acknowledged. With more gaps, the measured
-/// capacity is steadier. With fewer gaps, the measured capacity follows a new path sooner.
+/// Number of stored gaps between acknowledgements (our choice). The acknowledgements of a burst of eight segments have
+/// seven gaps, or three if every second segment is acknowledged. So the gaps of about five or eleven bursts are stored.
+/// With more gaps, the measured capacity is steadier. With fewer gaps, it follows a new path sooner.
 const KEPT: usize = 32;
-/// Minimum number of gaps for a capacity (our choice): two bursts of eight segments suffice, even if each
-/// acknowledgement covers two segments.
+/// Minimum number of gaps from which a capacity is computed. Our choice: two bursts of eight segments have enough gaps,
+/// even if each acknowledgement covers two segments.
 const LEAST: usize = 5;
 /// A cluster contains at least 1/`CROWD_SHARE` of the gaps between acknowledgements, rounded down. Our choice: if cross
 /// traffic takes 70 % of the link's rate, at least 30 % of the gaps contain no cross traffic, which is more than a

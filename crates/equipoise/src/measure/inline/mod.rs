@@ -19,8 +19,8 @@ use crate::units::{Instant, SenderClock, Size, Span};
 
 /// Inline network measurement: a connection, such as TCP, measures its path with the data that it sends anyway.
 ///
-/// Source: Kodama 2009, Sec. 2.2.1, steps 1 to 5. The paper leaves the evaluation and the spacing open; the details
-/// below are our choice.
+/// Source: Kodama 2009, Sec. 2.2.1, steps 1 to 5. The paper leaves open how the segments of a stream are spaced and how
+/// a stream is evaluated. The details below are our choice.
 ///
 /// 1. **Hold.** New segments are held back until a stream can be sent without a break. The hold begins up to a quarter
 ///    of a window after the first segment of the previous stream was acknowledged. The position varies, because another
@@ -51,10 +51,10 @@ use crate::units::{Instant, SenderClock, Size, Span};
 /// segments to [`InlineConfig::most_held`] on average. Therefore a result takes three to four round trips in windows
 /// above about 300 segments, and up to 25 round trips in small windows.
 ///
-/// Evenly spaced cross traffic can lengthen every interval of a burst, so that `K` is too low. For example,
-/// if cross traffic takes 70 % of the capacity from the start, the sender's own link is as slow as the bottleneck, and
-/// acknowledgements are delayed, then `K` is a third too low, and `A` is too high by 5 % of `K`. Acknowledgements that
-/// queue on the reverse path arrive in bunches, and a bunch looks like a faster link.
+/// Evenly spaced cross traffic can lengthen every interval of a burst, so that `K` is too low. An example: cross
+/// traffic takes 70 % of the capacity from the start, the sender's own link is as slow as the bottleneck, and the
+/// receiver delays its acknowledgements. Then `K` is a third too low, and `A` is too high by 5 % of `K`.
+/// Acknowledgements that queue on the reverse path arrive in bunches, and a bunch looks like a faster link.
 ///
 /// There are no extra packets and no allocations. Each segment and each acknowledgement takes constant time. The
 /// evaluation of a stream also sorts up to 32 numbers for each interval of its burst. Any order of calls is safe.
@@ -73,12 +73,11 @@ pub struct InlineMeasurement {
     timed: Option<(u64, Instant<SenderClock>)>,
     round_trip: Option<Span>,
     held: Held,
-    /// Extra segments that are gathered before a measurement stream, in quarters of a segment, because earlier streams
-    /// ran out of segments.
+    /// Number of extra segments that are gathered before a measurement stream, in quarters of a segment. The number
+    /// grows if a stream runs out of segments.
     margin: u64,
-    /// The place in a window at which the sender next begins to hold segments back for a measurement stream. The place
-    /// is in the first 1/`PLACES` of the window, and is given in units of 1/2^32 of this part; 0 is the start of the
-    /// window.
+    /// The place in a window at which the sender next begins to hold segments back for a measurement stream. The value
+    /// 0 is the start of the window. The value 2^32 would be the end of the first 1/`PLACES` of the window.
     place: u32,
     gaps: Gaps,
     capacity: Recent,
@@ -91,15 +90,14 @@ pub struct InlineMeasurement {
 pub struct InlineConfig {
     /// Size of the IP packet of a full-sized segment, headers included, because the results are rates of IP packets.
     pub segment: Size,
-    /// Maximum average part of the window that is held back, 0 to 1. With a larger value, a connection with a small
-    /// window gets more results. With a smaller value, the connection loses less rate.
+    /// Upper limit of the share of the window that is held back on average, 0 to 1. With a larger value, a connection
+    /// with a small window gets more results. With a smaller value, the connection loses less rate.
     pub most_held: f64,
 }
 
 impl InlineConfig {
-    /// Default of `most_held`, the largest average part of the window that is held back. Our choice: with 0.001, the
-    /// connection would lose less rate. But with a window of a hundred segments, a result would take about twenty round
-    /// trips, which is too long.
+    /// Default of `most_held`. Our choice: with 0.001, the connection would lose less rate, but in a window of a
+    /// hundred segments, a result would take about twenty round trips.
     pub const MOST_HELD: f64 = 0.01;
 
     /// Returns a configuration for segments of this size, with the default [`MOST_HELD`](Self::MOST_HELD).
@@ -162,8 +160,8 @@ const MOST_PAUSE: i64 = 8;
 /// result is only a lower bound or an outlier. Then a result is worth more than the cost of a hold.
 const SEARCH_PAUSE: i64 = 1;
 /// The sender begins to hold segments back at a varying position within the first 1/`PLACES` of a window (our choice).
-/// With a larger `PLACES`, the positions vary too little to sample the windows of other measuring connections evenly.
-/// With a smaller `PLACES`, a result takes longer.
+/// With a larger `PLACES`, the positions vary too little. Then a measurement does not sample the windows of other
+/// measuring connections evenly. With a smaller `PLACES`, a result takes longer.
 const PLACES: u64 = 4;
 /// In each window, the sender begins to hold segments back at another position. From window to window, the position
 /// changes by this step. Our choice: the golden section of 2^32, whose multiples spread evenly.
@@ -230,9 +228,9 @@ impl InlineMeasurement {
                     self.phase = Phase::Sending { due: now, slipped: Span::ZERO };
                     now
                 } else if held >= most {
-                    // The hold, which kept segments back for a measurement, is abandoned. The next hold begins when all
-                    // segments in flight, and half as many further segments, are acknowledged. So if the segments
-                    // travel in one bunch, the next hold begins at another place in the bunch.
+                    // The hold, which kept segments back for a measurement, is abandoned. No hold begins before all
+                    // segments in flight, and half as many further segments, are acknowledged. If the segments travel
+                    // in one bunch, the next hold thus begins at another place in the bunch.
                     let half = self.next_number.saturating_sub(self.acknowledged) / 2;
                     self.rest(self.next_number.saturating_add(half));
                     now

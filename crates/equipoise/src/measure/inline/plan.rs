@@ -72,8 +72,8 @@ impl Plan {
     }
 
     /// Whether all segments of the stream can be sent as planned. The window has room for `room` segments now.
-    /// Acknowledgements must make room for the other segments while the stream is sent. They are assumed to arrive as
-    /// fast as while sending was on hold, when `arrived` segments were acknowledged in the time `held`.
+    /// Acknowledgements must make room for the other segments while the stream is sent. The assumed rate of
+    /// acknowledgements is `arrived` segments in the time `held`, as measured while sending was on hold.
     pub(super) fn suffices(&self, room: u64, arrived: u64, held: Span) -> bool {
         let lack = (self.total as u64).saturating_sub(room);
         if lack == 0 {

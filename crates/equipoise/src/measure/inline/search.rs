@@ -22,18 +22,19 @@ struct Found {
 }
 
 /// Number of sub-ranges of the search range. A result needs one stream for each sub-range, and a stream takes about one
-/// round trip. Therefore there is a result every three to four round trips (Kodama 2009, Sec. 2.2.1).
+/// round trip. Without pauses between streams, there is a result every three to four round trips (Kodama 2009, Sec.
+/// 2.2.1).
 const SUB_RANGES: usize = 3;
-/// Minimum distances of the lower end and of the upper end of the search range from the estimate, as parts of the
-/// capacity (our choice). The upper distance is approximately the variation that random cross traffic causes in the
-/// results of single streams. The lower distance is smaller, because streams slower than the available bandwidth yield
-/// little information and delay the connection most.
+/// The search range begins and ends at least these distances below and above the estimate, as parts of the capacity
+/// (our choice). Random cross traffic changes the result of a single stream by approximately the upper distance. The
+/// lower distance is smaller, because streams slower than the available bandwidth yield little information and delay
+/// the connection most.
 const LEAST_WIDTH: (f64, f64) = (0.1, 0.3);
-/// A result is never treated as a possible outlier if it differs from the mean of the recent results by at most this
-/// part of the capacity (our choice).
+/// A result can be an outlier only if it differs from the mean of the recent results by more than this part of the
+/// capacity (our choice).
 const FAR: f64 = 0.15;
 /// A lower bound of the available bandwidth is a new result if it exceeds the mean of the recent results by more than
-/// this part of the capacity (our choice). Two streams confirm each lower bound.
+/// this part of the capacity (our choice).
 const NEWS: f64 = 0.05;
 /// A queue does not count as growing if its delay grows by less than this part of the duration of the stream (our
 /// choice).

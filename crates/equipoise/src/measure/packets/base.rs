@@ -2,8 +2,8 @@
 /// for small, medium and large packets.
 ///
 /// A delay is the arrival time on the receiver's clock minus the departure time on the sender's clock. At 1 Mbit/s, a
-/// video packet of 1200 bytes takes 8 ms longer than an audio packet of 200 bytes. With a common base, this difference
-/// would look like a queue.
+/// video packet of 1200 bytes takes 8 ms longer than an audio packet of 200 bytes. With one base delay for all sizes,
+/// this difference would look like a queue.
 ///
 /// The minimum of each second is kept (RFC 6817, Sec. 2.4). The base follows a longer route within the duration of the
 /// window. If a clock drifts by 100 ppm, the error of the base is at most 1.2 ms. The size classes and these rules are
@@ -11,12 +11,12 @@
 ///
 /// - A class without a sample uses the minimum of the other classes, and the base of a smaller class is never above
 ///   that of a larger class.
-/// - While the caller knows that a queue does not empty, it **holds** the time: minima do not age, but lower samples
-///   are still accepted.
+/// - While the caller knows that a queue does not empty, the caller **holds** the time. Then minima do not age, but
+///   lower samples are still accepted.
 #[derive(Clone, Debug)]
 pub struct BaseDelay {
-    /// The minimum delay in each second, for each size class, the current second first. The value is infinite for a
-    /// second without a sample, unless an older minimum was moved to this second.
+    /// For each size class, one minimum delay per second, in s, the current second first. A second with an infinite
+    /// value does not count.
     classes: [[f64; SECONDS]; 3],
     /// `elapsed_s` is how long the current second has lasted, and `now_s` is the time of the last update, in s.
     elapsed_s: f64,

@@ -3,9 +3,10 @@ use alloc::collections::VecDeque;
 /// The capacity of the bottleneck, measured with short packet trains. The trains arrive at the bottleneck much faster
 /// than the bottleneck can send them.
 ///
-/// Let the packets after the first packet of a train have `b` bits, leave the sender within the time `s`, and belong to
-/// a flow with the mean rate `r`. At a busy bottleneck of the capacity `C`, `(C - r) s` bits of other flows arrive in
-/// the same time. Therefore the bottleneck takes the time `a = (b + (C - r) s) / C` for the train:
+/// The first packet of a train is not counted. The other packets have `b` bits and leave the sender within the time
+/// `s`. The flow of the train has the mean rate `r`, and the busy bottleneck has the capacity `C`. The other flows use
+/// the rest of the capacity, so `(C - r) s` of their bits arrive in the time `s`. Therefore the bottleneck takes the
+/// time `a = (b + (C - r) s) / C` for the train:
 ///
 /// ```text
 /// C = (b - r s) / (a - s)

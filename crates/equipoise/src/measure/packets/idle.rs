@@ -84,9 +84,9 @@ mod tests {
     use super::*;
     use crate::random::stream_seed;
 
-    /// Returns the idle delay after 30 s of reports every 50 ms, each with `packets` packets, and the mean of the
-    /// reports' smallest delays, both in s. A packet is delayed by 50 ms, by the queue, and by a uniform jitter of at
-    /// most `jitter_s`.
+    /// Simulates 30 s of reports, one every 50 ms, on `packets` packets each. A packet is delayed by 50 ms, by the
+    /// queue, and by a uniform jitter of at most `jitter_s`. Returns the idle delay at the end, and the mean of the
+    /// reports' smallest delays, both in s.
     fn measured(packets: u64, jitter_s: f64, queue_s: impl Fn(f64) -> f64) -> (f64, f64) {
         let (mut idle, mut sum_s) = (IdleDelay::new(), 0.0);
         for report in 0..600u64 {
@@ -115,8 +115,8 @@ mod tests {
         assert!((measured(5, 0.0, queue).0 - 0.050).abs() < 1e-9);
     }
 
-    /// If this test fails, the idle delay (the delay without a queue, jitter included) follows a longer path or a
-    /// slower link later than the base delay does, and until then the added delay counts as a queue.
+    /// If this test fails, the idle delay adapts to a longer path or a slower link later than the base delay does.
+    /// Until then, the added delay counts as a queue.
     #[test]
     fn it_moves_with_the_base_delay() {
         let mut idle = IdleDelay::new();

@@ -1,11 +1,17 @@
 //! Measures properties of the path from single packets that were sent and arrived.
 //!
-//! Each meter measures one property: the delay of the empty path, for packets ([`BaseDelay`]) and for whole reports
-//! ([`IdleDelay`]), the queueing delay that flows of all rates measure alike ([`PairedDelay`]), the service rate of a
-//! busy bottleneck ([`Recent::service`]), the bottleneck's capacity ([`Capacity`]), the time that the bottleneck takes
-//! for a packet ([`PacketTime`]), the rate at which the path delivers packet trains ([`Trains`]), and the delay
-//! variation that is not queueing ([`Roughness`]). All are our own methods, based on the sources in their doc comments.
-//! The clocks of the sender and the receiver need not agree; they only have to run steadily.
+//! Each meter measures one property:
+//! - [`BaseDelay`]: the delay of the empty path, for packets
+//! - [`IdleDelay`]: the delay of the empty path, for whole reports
+//! - [`PairedDelay`]: the queueing delay that flows of all rates measure alike
+//! - [`Recent::service`]: the service rate of a busy bottleneck
+//! - [`Capacity`]: the bottleneck's capacity
+//! - [`PacketTime`]: the time that the bottleneck takes for a packet
+//! - [`Trains`]: the rate at which the path delivers packet trains
+//! - [`Roughness`]: the delay variation that is not queueing
+//!
+//! All are our own methods, based on the sources in their doc comments. The clocks of the sender and the receiver need
+//! not agree; they only have to run steadily.
 
 mod base;
 mod capacity;

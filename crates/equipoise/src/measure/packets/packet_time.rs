@@ -2,18 +2,18 @@ use super::{Sample, SizeClass};
 
 /// The time that the bottleneck takes to transmit a packet of 1200 bytes, measured with packets of different sizes.
 ///
-/// There are two estimates, and the result is the larger one, because each estimate is far too small in some states of
-/// the bottleneck. The combination is our choice.
+/// There are two estimates. The result is the larger one, because each estimate is far too small in some states of the
+/// bottleneck (our choice).
 ///
 /// - **By the smallest delays**, for a queue that empties now and then. The delay of an empty path grows with the size
-/// of the packet (Jacobson's pathchar uses the same effect). So the smallest delays of small and of large packets give
-///   the time per bit; if there are no small packets, medium packets take their place. A smallest delay counts for
-///   [`WINDOW_S`](Self::WINDOW_S). The estimate is too small if small packets met a longer queue than the fastest large
-///   packet, and after the bottleneck became slower, until the earlier delays expire. It is too large if large packets
-///   met a longer queue, and if several links of the path are slow, because it is the sum of their times.
+///   of the packet (as in Jacobson's pathchar). The time per bit follows from the smallest delays of small and of large
+///   packets. If there are no small packets, medium packets take their place. A smallest delay expires after
+///   [`WINDOW_S`](Self::WINDOW_S). The estimate is too small if all small packets met a longer queue than the fastest
+///   large packet. It is also too small after the bottleneck became slower, until the earlier delays expire. It is too
+///   large if all large packets met a longer queue. If several links of the path are slow, their times add up.
 /// - **By successive packets**, for a queue that rarely empties. Two successive packets of the flow leave a busy
-///   bottleneck one after the other, with the packets of other flows between them. So the interval of their arrivals
-///   grows with their sizes, and a linear regression over such pairs gives the time per bit:
+///   bottleneck one after the other. Packets of other flows may leave between them. The interval of the two arrivals
+///   grows with the packet sizes. A linear regression over such pairs gives the time per bit:
 ///
 /// ```text
 /// d = b0 + b1 l1 + b2 l2 + b3 g       d: interval of the arrivals minus g; g: interval of the departures
@@ -21,10 +21,8 @@ use super::{Sample, SizeClass};
 /// ```
 ///
 /// If the bottleneck is busy, `b2` is the time per bit, and `b1` is zero. If the bottleneck is idle, `b1` is `-b2`, and
-/// the estimate is zero. Jitter behind the bottleneck can delay a packet so much that the next packet catches up with
-/// it. In the model of RFC 8868, Sec. 4.5, the two packets then arrive one after the other, and the interval is the
-/// bottleneck's transmission time of the first packet. In this case, `b1` is the time per bit, and `b2` is zero. The
-/// noise of this estimate is large while there are few pairs.
+/// the estimate is zero. If jitter delays a packet until the next packet has caught up with it (RFC 8868, Sec. 4.5),
+/// `b1` is the time per bit, and `b2` is zero. The noise of this estimate is large while there are few pairs.
 #[derive(Clone, Copy, Debug)]
 pub struct PacketTime {
     /// For each size class, the sample with the smallest delay in each slot of `SLOT_S`, the current slot first.
@@ -51,9 +49,8 @@ const PACKET_BITS: f64 = SizeClass::Large.usual_bits();
 const LEAST_APART_BITS: f64 = 800.0;
 
 impl PacketTime {
-    /// A smallest delay expires after this time, in s. The time in which delays are held (see [`Self::come_to`]) does
-    /// not count. The value is five times as long as for the base delay, because the queue of a slow link rarely
-    /// empties.
+    /// A smallest delay expires after this time, in s. While `held` is set in [`Self::come_to`], smallest delays do not
+    /// age. The value is five times the window of the base delay, because the queue of a slow link rarely empties.
     pub const WINDOW_S: f64 = SLOTS as f64 * SLOT_S;
 
     /// Creates a meter without packets.
@@ -136,15 +133,16 @@ struct Pairs {
 }
 
 /// Time constant, in s, with which earlier pairs lose weight. Only the time between the two packets of a new pair
-/// counts as elapsed time. With values from 10 to 30 s, the share of bad random paths hardly differs. With 30 s, the
-/// law's share of the capacity beside TCP CUBIC is below its bar in case 5.6 with a queue of 100 ms.
+/// counts as elapsed time. With values from 10 to 30 s, the share of bad runs on random paths hardly differs. With
+/// 30 s, the law's share of the capacity beside TCP CUBIC is too small in case 5.6 of RFC 8867 with a queue of 100 ms.
 const PAIRS_S: f64 = 15.0;
-/// A pair counts only if its packets left within `PAIR_S`, in s, and if the intervals of their departures and arrivals
-/// differ by at most `MOST_S`, in s. Larger differences come mostly from pauses, not from the transmission of packets.
+/// A pair counts only if its packets left less than `PAIR_S` seconds apart, and if the intervals of their departures
+/// and arrivals differ by at most `MOST_S` seconds. Larger differences come mostly from pauses, not from the
+/// transmission of packets.
 const PAIR_S: f64 = 0.2;
 const MOST_S: f64 = 0.3;
-/// Minimum number of pairs, and minimum variance of the second packet's size. The variance is in squared units of
-/// `PACKET_BITS`. Its value corresponds to a standard deviation of 120 bytes.
+/// An estimate needs at least this number of pairs, and at least this variance of the second packet's size, in squared
+/// units of `PACKET_BITS`. The variance corresponds to a standard deviation of 120 bytes.
 const LEAST_PAIRS: f64 = 50.0;
 const LEAST_VARIANCE: f64 = 0.01;
 /// The unit of `g` in the regression, in s. It makes all regressors similar in size, for accuracy.
@@ -218,9 +216,9 @@ mod tests {
     }
 
     /// A FIFO bottleneck of `bps` with a propagation delay of 20 ms. It also serves another flow, with packets of 400
-    /// bytes at `others_bps`. Behind the bottleneck, jitter delays packets, but packets do not overtake each other. The
-    /// arrivals of two packets are at least as far apart as the time that the bottleneck took for the first of them
-    /// (RFC 8868, Sec. 4.5).
+    /// bytes at `others_bps`. Behind the bottleneck, jitter delays packets, but packets do not overtake each other.
+    /// After a packet of the flow, the next one arrives no sooner than the bottleneck's transmission time of the first
+    /// packet (RFC 8868, Sec. 4.5).
     struct Bottleneck {
         bps: f64,
         others_bps: f64,
@@ -255,8 +253,8 @@ mod tests {
         }
     }
 
-    /// Sends packets of `sizes` bytes in random order, at random intervals of 10 to 30 ms, for `seconds` from the
-    /// second `from` on.
+    /// Sends packets from the time `from` on, for the duration `seconds`, both in s. The intervals are random, from 10
+    /// to 30 ms. The size of each packet, in bytes, is chosen at random from `sizes`.
     fn run(meter: &mut PacketTime, link: &mut Bottleneck, (from, seconds): (u32, u32), sizes: &[f64]) {
         for step in u64::from(from) * 50..u64::from(from + seconds) * 50 {
             let at_s = 0.02 * step as f64 + 0.01 * random(7, step);

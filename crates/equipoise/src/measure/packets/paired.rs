@@ -18,8 +18,8 @@ pub struct PairedDelay {
 
 impl PairedDelay {
     /// Minimum time between the departures of two samples, in s. At 1.2 Mbit/s, packets of 1200 bytes leave this far
-    /// apart. With 16 ms, more flows on the random paths of our test suite have unequal rates than with this value.
-    /// With 4 ms, slow and fast flows measure different values.
+    /// apart. With 16 ms, unequal rates of flows are more frequent on our test suite's random paths. With 4 ms, slow
+    /// and fast flows measure different queueing delays.
     const APART_S: f64 = 0.008;
 
     /// Creates a meter without packets.
@@ -42,8 +42,8 @@ impl PairedDelay {
         }
     }
 
-    /// Returns the mean of the smaller delays of all pairs that were completed since the last call, in s above the base
-    /// delay. Returns `None` if no pair was completed.
+    /// Returns the mean delay of the pairs that were completed since the last call, in s above the base delay. The
+    /// delay of a pair is the smaller delay of its two packets. Returns `None` if no pair was completed.
     pub fn take(&mut self) -> Option<f64> {
         let (sum_s, pairs) = (core::mem::take(&mut self.sum_s), core::mem::take(&mut self.pairs));
         (pairs > 0.0).then(|| sum_s / pairs)
@@ -62,8 +62,8 @@ mod tests {
     use crate::random::stream_seed;
 
     /// Simulates 60 s with a report every 0.1 s. A packet leaves every `every_ms` and is delayed by a uniform jitter of
-    /// at most 15 ms. Returns two means over the reports, in s: of the smallest delay in each report, and of the values
-    /// of [`PairedDelay`].
+    /// at most 15 ms. Returns the mean of the reports' smallest delays, and the mean of the values of [`PairedDelay`],
+    /// both in s.
     fn measured(every_ms: u32) -> (f64, f64) {
         let (mut paired, mut sums, mut reports) = (PairedDelay::new(), (0.0, 0.0), 0.0);
         for report in 0..600u32 {

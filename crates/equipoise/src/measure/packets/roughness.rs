@@ -2,10 +2,12 @@ use super::Sample;
 
 /// The roughness of the delays in a packet train: the variation that is not caused by queueing.
 ///
-/// The roughness is the mean of half of the absolute second difference of three successive delays. For packets in one
-/// queue it is zero, because the queue grows or empties evenly; for jitter it is about the size of the jitter. A queue
-/// without other traffic shows 0.05 ms, a queue shared by three video streams about 0.6 ms, half-normal jitter with a
-/// standard deviation of 5 ms about 2.6 ms, and LTE 1 to 3.5 ms. This measure is our choice.
+/// The roughness of three successive delays is half of the absolute value of their second difference. The roughness of
+/// a train is the mean of these values. This measure is our choice.
+///
+/// If a queue grows or empties evenly, the roughness is zero. Typical values are 0.05 ms for a queue without other
+/// traffic, 0.6 ms for a queue shared by three video streams, 2.6 ms for half-normal jitter with a standard deviation
+/// of 5 ms, and 1 to 3.5 ms for LTE.
 #[derive(Clone, Debug, Default)]
 pub struct Roughness {
     mean_s: f64,

@@ -82,8 +82,7 @@ impl Trains {
         Self { left: None, followed: [0; REMEMBERED / 64], current: None, before: None, ended: VecDeque::new() }
     }
 
-    /// Records that packet `number` leaves at `now_s`; `pace_bps` is the highest rate at which packets follow each
-    /// other.
+    /// Records that packet `number` leaves at `now_s`. The pacer sends packets at `pace_bps` at most.
     pub fn on_sent(&mut self, number: u64, now_s: f64, bits: f64, pace_bps: f64) {
         let follows = self
             .left

@@ -14,14 +14,16 @@ pub struct Drift {
 }
 
 /// Estimates the drift of the clocks from points. Each window of successive reports gives one point: the time and the
-/// delay of the window's report with the minimum delay. The slopes are stored in one buffer of fixed size.
+/// delay of the window's report with the minimum delay.
 ///
-/// The estimate is the median of the slopes of all [comparable](Window::compares_with) pairs of points (Sen 1968). The
-/// confidence interval follows from the variance of `S`: the number of slopes above the true drift minus the number
-/// below it. The noise is assumed to have the same distribution at all points. Two pairs that share a point then
-/// contribute to `S` with a correlation of ±1/3. Therefore `Var S = (pairs + sum of (a - b)²) / 3`. The sum is over all
-/// points, and a point is the later one in `a` pairs and the earlier one in `b` pairs. If all pairs of the `n` points
-/// are comparable, this is Sen's `n (n - 1) (2n + 5) / 18`.
+/// The estimate is the median of the slopes of all [comparable](Window::compares_with) pairs of points (Sen 1968).
+///
+/// The confidence interval follows from the variance of `S`. `S` is the number of slopes above the true drift minus the
+/// number of slopes below it. The noise is assumed to have the same distribution at all points. Then two pairs that
+/// share a point contribute to `S` with a correlation of ±1/3, so `Var S = (pairs + sum of (a - b)²) / 3`. The sum is
+/// over all points. Here `a` is the number of pairs whose later point is this point, and `b` is the number of pairs
+/// whose earlier point is this point. If all pairs of the `n` points are comparable, `Var S` is Sen's
+/// `n (n - 1) (2n + 5) / 18`.
 #[derive(Clone, Debug)]
 pub(super) struct DriftFinder {
     slopes: Vec<f64>,

@@ -96,8 +96,9 @@ pub enum Notice {
 pub struct Offset {
     /// The receiver's clock minus the sender's clock at the same moment; negative if the receiver's clock is behind.
     pub receiver_ahead: Span,
-    /// Estimate of the maximum error. It is the sum of half of the shortest round-trip time, the median distance of the
-    /// stored minimum delays from the line that an empty path would show, and the effect of the drift's uncertainty.
+    /// Estimate of the maximum error. It is the sum of three values: half of the shortest round-trip time, the median
+    /// distance of the stored minimum delays from the estimated delay of the empty path, and the error that the
+    /// uncertainty of the drift may cause.
     pub uncertainty: Span,
 }
 
@@ -211,8 +212,9 @@ impl PathClock {
         Notice::ClockStepped { by: excess }
     }
 
-    /// Returns a limit, at `now`, for the difference between a report's delay and the base delay. A change of the
-    /// round-trip time explains a part of the difference. If the rest exceeds the limit, a clock stepped.
+    /// Returns the limit at `now` for the unexplained change of the delay. This is the part of the difference between a
+    /// report's delay and the base delay that no change of the round-trip time explains. If this part exceeds the
+    /// limit, a clock stepped.
     fn step_limit(&self, now: Instant<SenderClock>) -> Span {
         let noise = Span::from_nanos((Self::STEP_NOISES * libm::sqrt(self.noise_ns2)) as i64);
         let limit = Self::LEAST_STEP + noise + self.unseen_drift(now);

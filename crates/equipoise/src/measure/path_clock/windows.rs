@@ -75,8 +75,8 @@ impl Windows {
     /// Age at which a minimum is dropped. Our choice: if the path becomes longer, the base delay follows within this
     /// time. With a larger value, the estimate of the clock drift is more precise.
     pub(super) const HORIZON: Span = Span::from_secs(600);
-    /// Maximum duration of a window of reports. Our choice: about thirty windows then cover the 600 s for which minimum
-    /// delays are kept, even if reports become rarer.
+    /// Maximum duration of a window of reports. Our choice: about thirty windows of this duration cover `HORIZON`.
+    /// Without the limit, windows would become longer if reports became rarer.
     const LONGEST: Span = Span::from_secs(20);
     /// Maximum difference between the round trips of two windows (groups of reports) whose minimum delays may be
     /// compared. Our choice: more than the jitter of most wired paths. An undetected change of the path by 5 ms is an
@@ -109,8 +109,8 @@ impl Windows {
         self.kept.iter().filter_map(|window| window.round_trip).min()
     }
 
-    /// Adds a report. The delays of two reports are compared along a line with slope `slope` in a plot of delay over
-    /// time.
+    /// Adds a report. `slope` is the drift of the clocks. When the delays of two reports are compared, the effect of
+    /// the drift between these reports is subtracted.
     pub(super) fn push(&mut self, now: Instant<SenderClock>, shown: Span, round_trip: Option<Span>, slope: Slope) {
         self.kept.retain(|window| now - window.at <= Self::HORIZON);
         let report = Window { opened: now, at: now, shown, round_trip, epoch: self.epoch };

@@ -11,8 +11,8 @@ const LENGTH: Span = Span::from_millis(250);
 pub(super) const WINDOW: usize = 15;
 /// Weight of an observation relative to the next newer one (libwebrtc, `loss_based_bwe_v2`).
 const AGEING: f64 = 0.9;
-/// Maximum number of lost packets per observation that are remembered, so that a later arrival corrects the loss. The
-/// value is our choice, a bound on memory.
+/// Maximum number of lost packets that are stored in an observation. If a stored packet arrives before the observation
+/// ends, it no longer counts as lost. The value is our choice, a bound on memory.
 pub(super) const MOST_LOST: usize = 1024;
 /// The worst observation is the one with the highest loss. If the rate of this observation is at least this multiple of
 /// the median rate, the mean loss includes all observations (libwebrtc, `loss_based_bwe_v2`).
@@ -131,8 +131,8 @@ impl Observations {
         }
     }
 
-    /// Returns `loss`: the weighted mean loss ratio without the two observations with the lowest and the highest loss
-    /// ratio. All observations count in two cases: if there are at most three, or if the sending rate of the
+    /// Returns `loss`, the weighted mean loss ratio. The observation with the lowest loss ratio and the one with the
+    /// highest do not count, except in two cases: there are at most three observations, or the sending rate of the
     /// observation with the highest loss ratio is at least twice the median sending rate.
     pub(super) fn average_loss(&self) -> f64 {
         let sum = |(sent, lost): (f64, f64), (weight, one): (f64, &Observation)| {

@@ -40,8 +40,8 @@ fn more_loss_is_the_paths_own_at_low_rates() {
     assert!((most_inherent(0.0) - 1.0).abs() < 1e-12);
 }
 
-/// At 1 Mbit/s without losses, the preference is (0.0002 · 1000 + 0.02 ln 1001) · 0.2/0.202 = 0.335. If more than 20 %
-/// are lost, lower rates are preferred.
+/// At 1 Mbit/s without losses, `bias` is (0.0002 · 1000 + 0.02 ln 1001) · 0.2/0.202 = 0.335. If more than 20 % of the
+/// packets are lost, `bias` is negative, so lower rates are preferred.
 #[test]
 fn the_preference_is_for_the_higher_rate_until_a_fifth_is_lost() {
     assert!((bias(1e6, 0.0) - 0.335).abs() < 5e-4, "{}", bias(1e6, 0.0));

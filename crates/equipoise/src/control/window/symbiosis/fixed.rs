@@ -208,9 +208,10 @@ impl FixedNoise {
         self.moments = Some((toward(mean, sample, 3), toward(deviation, error, 2)));
     }
 
-    /// Returns γ(t), the weight of cross traffic under noise: `γ / (1 + l σ / μ)` with mean μ and mean deviation σ,
-    /// computed as `γ μ / (μ + l σ)`. `gamma` is γ, and `weight` is l, the weight of noise. `gamma`, `weight` and the
-    /// result are Q20 fixed-point numbers. Returns γ before the first sample, and if the mean is zero.
+    /// Returns γ(t), the weight of cross traffic under noise: `γ / (1 + l σ / μ)`, computed as `γ μ / (μ + l σ)`. μ and
+    /// σ are the mean and the mean deviation of the samples. `gamma` is γ, and `weight` is l, the weight of noise.
+    /// `gamma`, `weight` and the result are Q20 fixed-point numbers. Returns γ before the first sample, and if the mean
+    /// is zero.
     pub fn gamma(&self, gamma: u64, weight: u64) -> u64 {
         let gamma = gamma.min(PARAMETER_ONE - 1);
         let Some((mean, deviation)) = self.moments.filter(|(mean, _)| *mean > 0) else { return gamma };
