@@ -369,8 +369,8 @@ impl Sender {
     }
 
     fn begin_running(&mut self, now: Instant<SenderClock>) {
-        // `Tpba::begin_running` always returns a rate: the probing period was over when TCP stopped taking new data,
-        // and the measured rates have not changed since.
+        // `Tpba::begin_running` returns a rate here: the probing period was over when `Stage::TcpDrains` began, and no
+        // rate is measured in this stage.
         let Some(rate) = self.tpba.begin_running(now, self.tcp.window) else { return };
         // `set_controller` cannot fail, because the constructor has checked that the RTP session provides what this
         // kind of controller needs.

@@ -53,8 +53,8 @@ pub struct Results {
     pub world: World,
     /// Seed of the first run of each experiment.
     pub seed: u64,
-    /// The number of runs of each experiment that the user requested; `null` for the default number of each experiment,
-    /// which is small in a quick look.
+    /// The number of runs that the user requested for each experiment. With `null`, each experiment has its own default
+    /// number, which is small in a quick look.
     pub runs: Option<u32>,
     /// Whether this was a quick look, which has few runs and no verdicts.
     pub quick: bool,

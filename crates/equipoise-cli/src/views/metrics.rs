@@ -251,10 +251,9 @@ mod tests {
         assert!(text.contains("breaker=\"media timeout\"} 1"), "{text}");
     }
 
-    /// If this test fails, the metrics use too much processor time. The measured load is a thousand sessions, each with
-    /// one event per second, and one scrape per second. Usually, metrics are scraped once in 15 s. The requirement is a
-    /// hundredth of a core, which is 10 ms per second. The test accepts five times this value, because the machine may
-    /// be slow or busy.
+    /// If this test fails, the metrics use too much processor time. The test measures one event of each of a thousand
+    /// sessions, and one scrape. The goal is 10 ms, which is a hundredth of a core at one scrape per second. The test
+    /// accepts five times this value, because the machine may be slow or busy.
     #[test]
     fn the_metrics_of_a_thousand_sessions_cost_little_of_a_core() {
         let mut board = samples::board(1000);

@@ -1,11 +1,11 @@
 /* A library that provides a process with its own clocks. A test can set these clocks while the process runs.
  *
- * The library is preloaded into the process. The file $EQUIPOISE_CLOCKS contains five 64-bit numbers, all in ns: the
- * true wall time at which a clock was last set, the offset of the wall clock before this time, the offset of the wall
- * clock after this time, and the same two offsets of the monotonic clock. The offset of the wall clock is added to
- * CLOCK_REALTIME and to the timestamps that the kernel assigns to datagrams. To a timestamp before the last setting of
- * the clock, the library adds the offset before the setting. To a later timestamp, it adds the offset after the
- * setting. The offset of the monotonic clock is added to CLOCK_MONOTONIC and subtracted from the deadlines of sleeps.
+ * The library is preloaded into the process. The file $EQUIPOISE_CLOCKS contains a `struct setting`, with all values in
+ * ns. `at` is the true wall time at which a clock was last set. The other values are the offsets of the wall clock and
+ * of the monotonic clock before and after this time.
+ *
+ * The offset of the wall clock is added to CLOCK_REALTIME, and to the timestamps that the kernel assigns to datagrams.
+ * The offset of the monotonic clock is added to CLOCK_MONOTONIC, and subtracted from the deadlines of sleeps.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

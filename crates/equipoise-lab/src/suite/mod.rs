@@ -6,12 +6,10 @@
 //!   controllers, AQM ───────────┘               └─▶ live, one by one ────────┘
 //! ```
 //!
-//! [`rfc8867`] has the cases of RFC 8867, [`traces`] makes a case of each recorded link in a folder, and [`bars`]
-//! judges our own control law. These suites keep the metrics of each run: those of the whole run, of each phase and of
-//! each flow. They then compute means over the seeds. They also measure the time series for charts. `bars` also
-//! measures the quantities that have a limit, called a bar. Each result says whether it is simulated or live. [`live`]
-//! adds results over real sockets to the simulated results. [`paths`] is a different kind of suite, in which each seed
-//! has its own random path.
+//! [`rfc8867`] has the cases of RFC 8867, and [`traces`] makes a case of each recorded link in a folder. [`bars`]
+//! checks our own control law against limits, which are called bars. These suites compute the means of the metrics over
+//! the seeds, and measure time series for charts. [`live`] adds results over real sockets to the simulated results.
+//! [`paths`] is a different kind of suite, in which each seed has its own random path.
 
 pub mod bars;
 mod csv;

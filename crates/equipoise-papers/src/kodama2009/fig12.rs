@@ -109,7 +109,7 @@ impl Row {
     }
 }
 
-/// Runs Fig. 12 and 13, with an oscillation of strength m from 0 to 0.5, on a path whose available bandwidth is
+/// Runs Fig. 12 and 13: the window oscillates with a strength m from 0 to 0.5, and the path's available bandwidth is
 /// constant.
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(RUNS, 2);

@@ -24,8 +24,7 @@ pub(super) struct Fifo<C, S> {
     service: S,
     limit: QueueLimit,
     origin: Instant<C>,
-    /// From this time on, the service is free for the next packet. A packet that arrives later raises the field to its
-    /// arrival time. If the packet is accepted, its service time is added.
+    /// The time from which the service is free for the next packet. It is in the past if the link is idle.
     free_at: Instant<C>,
     /// The accepted packets that had to wait, in order of service. The list may begin with packets that are already in
     /// service or sent, because packets are removed only when necessary.

@@ -7,9 +7,8 @@ use crate::{Carrier, DropReason, Ecn, Event, Output, PathId, Transmit};
 
 /// The pending outputs of a state machine, in order.
 ///
-/// Of a packet of generated media, only the header is stored. The header is encoded into a single buffer when the
-/// packet is taken. Other datagrams are stored in buffers of their own. All buffers are reused, so there is no
-/// allocation per packet.
+/// For a packet of generated media, only the RTP header is stored. [`poll`](Self::poll) encodes the header. Other
+/// datagrams are stored as bytes. The buffers are reused, so there is no allocation per packet.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Outbox {
     items: VecDeque<(Option<PathId>, Item)>,

@@ -369,8 +369,8 @@ fn invented_feedback_is_counted_and_moves_nothing() {
     assert_eq!(quiet.2, forged.2, "the same decisions");
 }
 
-/// All genuine reports are lost, and an attacker acknowledges every possible number. So the packets that were sent
-/// count as arrived, but no delivery rate is proved. If the test fails, the attacker raises the rate.
+/// All genuine reports are lost, and an attacker acknowledges every possible packet number. If the test fails, these
+/// acknowledgements raise the rate, although they do not prove that the packets arrived.
 #[test]
 fn who_acknowledges_what_nobody_proves_raises_no_rate() {
     let mut bench = over(of("equipoise", None), "ap", &TWO, |passing| passing.to_sender);

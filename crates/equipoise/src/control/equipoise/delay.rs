@@ -75,8 +75,9 @@ const INTEGRAL: f64 = 1.0 / 0.9;
 /// time from a decision to the report on it.
 const PROPORTIONAL: f64 = 1.4;
 const MOST_PROPORTIONAL: f64 = 1.1;
-/// Growth rates of the base rate, in 1/s. `GROWTH` is for the logistic growth towards the rate of packet trains.
-/// `BLIND_GROWTH` is used while no trains are measured. Before the first queue, both are multiplied by `STARTING`.
+/// Growth rates of the base rate, in 1/s. `GROWTH` is for the logistic growth towards the arrival rate of packet
+/// trains. `BLIND_GROWTH` is used while no trains are measured. Until a queue is measured for the first time, both are
+/// multiplied by `STARTING`.
 const GROWTH: f64 = 5.0;
 const BLIND_GROWTH: f64 = 0.6;
 const STARTING: f64 = 1.2;
@@ -99,10 +100,10 @@ const SPREAD: f64 = 0.85;
 const MOST_HEADROOM: f64 = 0.5;
 /// Time constant with which the base rate follows the rate of service, in s.
 const ANCHOR_S: f64 = 0.12;
-/// The relative error of the bottleneck's measured service rate is estimated as `UNCERTAIN` times the roughness of the
-/// delays (their variation without queueing), divided by the duration of the measurement. It is at most
-/// `MOST_UNCERTAIN`. If the base rate differs from the service rate by less than this error, the base rate stays the
-/// same. If the difference is larger, the error is subtracted from it. Otherwise flows would drift apart by chance.
+/// The measured service rate of the bottleneck has a relative error of about `UNCERTAIN` times the roughness of the
+/// delays (their variation without queueing), divided by the duration of the measurement. The error counts as at most
+/// `MOST_UNCERTAIN`. The base rate follows the service rate only by the part of their difference that exceeds this
+/// error. If it followed smaller differences, the rates of flows would drift apart by chance.
 const UNCERTAIN: f64 = 12.0;
 const MOST_UNCERTAIN: f64 = 0.3;
 /// A queue that exceeds the target by more than `OVERSHOOT_S`, in s, is an overshoot. To drain it, the rate is lowered

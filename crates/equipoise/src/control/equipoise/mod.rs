@@ -400,9 +400,8 @@ impl Equipoise {
         self.ask_media(seen.now_s);
     }
 
-    /// Sets the media rate. A backlog never lowers the media rate below the lowest rate. While a competing loss-based
-    /// flow (rival) is present, the media rate follows a virtual TCP window and may be far above the capacity.
-    /// Therefore, when the rival has just left, the media rate jumps to the new rate.
+    /// Sets the media rate, which is never below the lowest rate. The media rate may jump to any value in three cases:
+    /// there was no queue yet, a competing loss-based flow (rival) is present, or the rival has just left.
     fn ask_media(&mut self, now_s: f64) {
         let has_left = self.left.as_ref().is_some_and(|(left_s, _)| now_s <= *left_s);
         let is_free = self.rival.is_some() || has_left || !self.delay.has_queued();

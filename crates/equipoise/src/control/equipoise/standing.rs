@@ -83,10 +83,10 @@ pub(super) const AGAIN_S: f64 = 8.0;
 /// `MOST_STANDS_S` is above 4 s, because flows of this control law lower their rates after 4 s to empty the queue.
 pub(super) const USUAL_PACKET_S: f64 = 0.0075;
 const MOST_STANDS_S: f64 = 5.0;
-/// On a slow link, the flow lowers its rate to empty the queue (a clearing) before the queue counts as that of a
-/// competing loss-based flow (rival). After the end of the clearing, the flow waits for `CLEARED_LOOPS` loop delays. If
-/// there is a standing queue then, or within the next `CLEARED_FOR_S`, in s, the queue belongs to a rival. A loop delay
-/// is the time from a decision to the report on it.
+/// On a slow link, a standing queue first causes a clearing: the flow lowers its rate to empty the queue. If a queue
+/// stands after the clearing, a competing loss-based flow (rival) causes it. This check begins `CLEARED_LOOPS` loop
+/// delays after the end of the clearing, and lasts for `CLEARED_FOR_S`, in s. A loop delay is the time from a decision
+/// to the report on it.
 const CLEARED_LOOPS: f64 = 2.0;
 const CLEARED_FOR_S: f64 = 15.0;
 /// A standing queue must be longer than `LEAST_STANDING_S`, and longer than the smallest recent target by

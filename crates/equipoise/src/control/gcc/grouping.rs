@@ -11,8 +11,8 @@ use crate::units::{Instant, ReceiverClock, SenderClock, Span};
 pub(super) struct Grouping {
     current: Option<Group>,
     previous: Option<Group>,
-    /// Number of packets that were dropped because the current group is reordered: its last packet arrived before the
-    /// last packet of the previous group.
+    /// Number of received packets that were ignored because the current group is reordered: its last packet arrived
+    /// before the last packet of the previous group.
     overtaken: u32,
 }
 

@@ -305,8 +305,7 @@ mod tests {
         assert!((packet_s - 0.012).abs() < 0.004, "{packet_s}");
     }
 
-    /// If this test fails, a flow on a fast link beside another flow that fills the queue takes the link for a slow
-    /// one.
+    /// If this test fails, a fast link whose queue is filled by another flow counts as a slow link.
     #[test]
     fn the_queue_of_another_flow_does_not_make_a_fast_link_slow() {
         let (mut meter, mut link) = (PacketTime::new(), Bottleneck::new(4e6, 3.8e6, 0.005));

@@ -47,8 +47,8 @@ pub(super) struct Observations {
     weights: [f64; WINDOW],
     sent: Size,
     lost: VecDeque<(u64, Size)>,
-    /// Total size of those lost packets of the observation in progress that were removed from `lost`. They count as
-    /// lost even if they arrive later.
+    /// Total size of the packets that were removed from `lost` during the observation in progress, because `lost` was
+    /// full. These packets count as lost even if they arrive later.
     given_up: Size,
     /// Departure time of the last packet in the newest complete observation; before there is such an observation,
     /// departure time of the first packet.
