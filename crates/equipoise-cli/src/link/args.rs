@@ -168,7 +168,7 @@ path_options! {
 }
 path_options! {
     /// The reverse direction, if it differs.
-    Back, "back-", "The reverse direction, if it differs; an option not given here has the value given above, if any"
+    Back, "back-", "The reverse direction. Without one of these options, the forward direction's value applies, if it is set"
 }
 
 impl Back {
