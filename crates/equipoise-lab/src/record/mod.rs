@@ -135,8 +135,8 @@ impl Recorder {
         self.phases.on_tcp_received(at, flow, size);
     }
 
-    /// Returns the rows of the sessions' intervals that ended at least a certain time before `at`: one second or one
-    /// interval length, whichever is shorter. Each row is returned only once.
+    /// Returns a row for each interval of a session that ended at least one second, or at least one interval length,
+    /// before `at`. Each row is returned only once.
     pub fn take_rows(&mut self, at: Span) -> Vec<IntervalRow> {
         self.flows.iter_mut().flat_map(|flow| flow.take_rows(at)).collect()
     }

@@ -20,7 +20,7 @@ pub(super) enum Case {
     Two,
 }
 
-/// A change of TQ. `change` is an override for all flows, or `None` for TQ without a change.
+/// A variant of the control law TQ. `change` overrides a parameter of all flows; it is `None` for the unchanged law.
 pub(super) struct Change {
     pub(super) name: &'static str,
     pub(super) change: Option<Override>,

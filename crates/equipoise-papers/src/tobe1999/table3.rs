@@ -28,7 +28,7 @@ const T_PI: Spec = Spec::new("table3.t_pi", "Table 3", "The same after flow 2 en
 #[cfg(test)]
 pub(super) const CLAIMS: [Spec; 2] = [T_PR, T_PI];
 
-/// The kind of flow 3, whose rate must become stable after flow 2 starts or ends.
+/// Flow 3 is either a flow pair or a TCP flow. Its rate must become stable after flow 2 starts or ends.
 #[derive(Clone, Copy)]
 enum Response {
     /// A flow pair, whose rate is stable when a running period begins. The text is the length of a probing interval.

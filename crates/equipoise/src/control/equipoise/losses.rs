@@ -37,9 +37,8 @@ enum State {
 }
 
 /// Two shares of lost packets are measured. The first share includes all losses, and is measured over `ALL_S`, in s.
-/// The second share includes only losses that no queue explains, and is measured over `UNQUEUED_S`, in s. If fewer than
-/// `LEAST_PACKETS` packets were counted in `UNQUEUED_S`, the second share neither starts a test for a policer nor
-/// lowers the rate limit that was set because of a policer.
+/// The second share includes only losses that no queue explains, and is measured over `UNQUEUED_S`, in s. The law
+/// ignores the second share if the flow had fewer than `LEAST_PACKETS` packets, lost or not, in this time.
 const ALL_S: f64 = 1.2;
 const UNQUEUED_S: f64 = 1.5;
 const LEAST_PACKETS: f64 = 50.0;
