@@ -67,8 +67,8 @@ const PACING: f64 = 1.5;
 /// Maximum number of packets in the queue: about 1 s of packets at 50 Mbit/s. If a sender ignores the estimated
 /// bitrate, its newest packets are dropped.
 const MOST: usize = 4096;
-/// The encoder's bitrate is not lowered while the queue can be sent within this time, in s. The queue is needed because
-/// the packets of a frame are spread over time. Our choice.
+/// The encoder's bitrate is lowered only if sending the queue takes longer than this time, in s. A shorter queue is
+/// normal, because the packets of a frame are spread over time. Our choice.
 const SPREAD_S: f64 = 0.1;
 /// If the queue is longer than [`SPREAD_S`], the encoder's bitrate is lowered so that the excess is sent within
 /// `DRAINED_S`, in s. Otherwise the excess would stay in the queue. Our choice.

@@ -14,8 +14,8 @@ use crate::scenario::Scenario;
 pub(crate) struct SharedPlayout(Arc<Mutex<FifoLink<ReceiverClock>>>);
 
 impl SharedPlayout {
-    /// Returns one entry for each link of a scenario, in a run that begins at `origin`: the playout buffer that the
-    /// link models, or `None` if the link is not a playout buffer.
+    /// Returns one entry for each link of a scenario: the playout buffer that the link models, or `None` if the link
+    /// models no playout buffer. The run begins at `origin`.
     pub(crate) fn of(scenario: &Scenario, origin: Instant<ReceiverClock>) -> Vec<Result<Option<Self>, LinkError>> {
         let is_playout = |link| scenario.flows.iter().any(|flow| flow.playout() == Some(link));
         let buffer = |(number, link): (usize, &crate::scenario::Link)| {

@@ -54,8 +54,8 @@ impl Histogram {
         }
     }
 
-    /// Adds durations. [`Histogram::push_known`] adds the durations that belong to allocated cells, in a loop that
-    /// allocates nothing. Nearly all durations belong to allocated cells.
+    /// Adds durations. Nearly all durations belong to allocated cells. [`Histogram::push_known`] adds these durations
+    /// without an allocation.
     #[inline]
     pub(super) fn push_all(&mut self, mut times: impl Iterator<Item = u64>) {
         while let Some(other) = self.push_known(&mut times) {

@@ -13,7 +13,7 @@ use super::overrides::{ALL, Override, keys};
 ///
 /// 1. the error of the override that sets the wrong value or key,
 /// 2. the error in the `original` text,
-/// 3. the error of an override that changes the same section and has the wrong key in its path,
+/// 3. the error of an override that changes the section with the error and has the wrong key in its path,
 /// 4. an error that names the path of the wrong value in the changed text.
 pub(super) fn lay(
     error: ScenarioError,

@@ -215,8 +215,8 @@ impl Plan {
         SweepError::Point { file: file.to_owned(), values, source: Box::new(source) }
     }
 
-    /// Checks each point to which one of these runs belongs: the values of the point must be valid together. `threads`
-    /// is the number of threads; `None` uses all cores.
+    /// Checks all points that have a run in `runs`: the values of each point must be valid together. `threads` is the
+    /// number of threads; `None` uses all cores.
     ///
     /// # Errors
     /// [`SweepError::Point`] for a point that cannot be run, not necessarily the first one. [`SweepError::Run`] if the

@@ -32,8 +32,8 @@ use crate::{Clock, NetError, Time, TimestampSource};
 /// are late by less than this time.
 const SPIN: Span = Span::from_micros(200);
 
-/// The thread sleeps at most for the minimum delay of a packet minus this margin. So even if the thread wakes late, no
-/// packet that arrived during the sleep is due yet. Our choice: almost all wake-ups are late by less than this margin.
+/// The thread sleeps at most for the minimum delay of a packet minus this margin. If the thread wakes late by less than
+/// this margin, no packet that arrived during the sleep is due yet. Our choice: almost all wake-ups are late by less.
 const MARGIN: Span = Span::from_micros(200);
 
 /// Maximum time of a sleep, because receive buffers are finite. Our choice: at 1 Gbit/s, 125 kB arrive in this

@@ -16,8 +16,8 @@ use equipoise_lab::sim::SimError;
 /// Suffixes of the names of the two files that describe a pair of paths.
 const ENDS: [&str; 2] = ["_wifi.csv", "_cellular.csv"];
 /// Mean capacity of the better path of each pair after scaling, in bit/s. Both capacities of a pair are multiplied by
-/// the same factor. The mean equals the rate of WiMAX in our scenario, so that the pairs can have the same total rates
-/// ([`TOTALS`]).
+/// the same factor. The mean equals the rate of the `WiMAX` path in our scenario, so that the pairs can have the same
+/// total rates ([`TOTALS`]).
 const BETTER: f64 = 5.1e6;
 /// Propagation delays of the Wi-Fi path and of the cellular path, in ms. Our choice, because the files contain no
 /// delays.

@@ -214,8 +214,8 @@ fn deviation(values: &[f64]) -> f64 {
 /// Time at which TCP's slow start has ended, in seconds. Earlier inter-arrival times are left out.
 const SETTLED_S: f64 = 3.0;
 
-/// Runs Fig. 12 and 16. Both figures show how far apart ADUs arrive at the receiver. Inter-arrival times at a switch
-/// between periods are separate from all other inter-arrival times.
+/// Runs Fig. 12 and 16. Both figures show the inter-arrival times of ADUs at the receiver. If an ADU is the first of a
+/// probing or running period, its inter-arrival time is evaluated separately.
 pub(super) fn gaps(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let mut main = None;
     read_all(found, |testbed| {

@@ -30,8 +30,8 @@ pub(super) struct Variation {
     pub(super) change: Option<Override>,
 }
 
-/// Returns the variations of the setting. They show on which parameters runaways (delays that stay above twice the
-/// target) depend.
+/// Returns the variations of the setting. They show which parameters influence runaways. A runaway is a delay that
+/// stays above twice the target.
 pub(super) fn variations() -> [Variation; 8] {
     let variation = |name, change| Variation { name, change: Some(change) };
     [

@@ -43,8 +43,7 @@ pub(super) struct Path {
     /// Whether a report about the path has answered a request that was sent since the last period ended. When all live
     /// paths have such a report, the total rate is divided again among the paths.
     pub(super) has_told: bool,
-    /// How much of its share the path has sent in this period, as a time: the sent data divided by the path's share of
-    /// the total rate.
+    /// The time that the data sent on the path in this period takes at the path's assigned rate.
     served: Span,
     /// Number of the next packet on the path; the packet's header carries the lower 16 bits of this number.
     next_number: u64,

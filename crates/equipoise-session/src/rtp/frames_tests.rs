@@ -182,8 +182,7 @@ fn nothing_is_captured_in_a_pause() {
 }
 
 /// A source that always has data sends at the controller's rate. The packets of a frame leave at the controller's
-/// pacing rate, which is higher. If this test fails, a source that always has data exceeds the controller's rate: with
-/// `--max-rate 8M` and the controller `equipoise`, it sends at 10.8 Mbit/s.
+/// pacing rate, which is higher. If this test fails, a source that always has data may exceed the controller's rate.
 #[test]
 fn what_has_no_end_leaves_at_the_rate_and_frames_at_their_pace() {
     let (left, _) = run(of_law(Box::new(Paced(MBPS)), Supply::Unlimited, vec![]), Span::from_secs(2));

@@ -192,8 +192,9 @@ fn count(block: &ReportBlock, receipt: Option<&Receipt>) -> Option<u32> {
     receipt.map(|receipt| receipt.arrived).or((block.extended_highest > 0).then_some(by_numbers))
 }
 
-/// Returns the number of packets sent before a request that have not arrived: the packets after the highest sequence
-/// number in `block`, plus the lost packets in `block`. `block` is the first report block that shows an arrival.
+/// Returns how many of the packets sent before a request have not arrived: the packets after the highest sequence
+/// number in `block`, plus the lost packets that `block` states. `block` is the first report block that shows an
+/// arrival.
 fn missing(departed: Departed, block: &ReportBlock) -> u32 {
     let behind = (departed.next_sequence as u32).wrapping_sub(block.extended_highest).wrapping_sub(1);
     // The difference is negative if a packet that was sent after the request overtook the request.

@@ -1,5 +1,5 @@
-//! Receipts prove that a report comes from the receiver of the media: an element of the request asks for a receipt, and
-//! an element of the report is the receipt.
+//! Receipts prove that a report comes from the receiver of the media. An element of the report request asks for a
+//! receipt. The receipt is an element of the report.
 
 use alloc::vec::Vec;
 

@@ -173,8 +173,9 @@ mod tests {
     /// In each interval, 25 packets are sent, 5 of them are lost in the network, and the buffer stays at 3 packets. The
     /// paper's formula treats lost packets as packets that will still arrive. It counts the 5 packets twice: as the
     /// bottleneck's queue, and as packets that entered and were not delivered. So the accumulation is 3 + 5 + 5 = 13.
-    /// In each interval, the bias moves towards -10 by a tenth of the difference. So the accumulation in interval k,
-    /// counted from 0, is 3 + 10 * 0.9^k.
+    ///
+    /// The adaptive estimator adds a bias, which begins at 0. After each interval, the bias moves towards -10 by a
+    /// tenth of the remaining distance. So the accumulation in interval k, counted from 0, is 3 + 10 * 0.9^k.
     #[test]
     fn the_adaptive_estimator_learns_that_lost_packets_do_not_come() {
         let lossy = Traffic { service: 100.0, ..GROWING };

@@ -26,9 +26,9 @@ use parcel::Parcel;
 /// One direction of a path: packets enter at one end and leave at the other end, or are lost. Packets may be reordered
 /// or duplicated.
 ///
-/// `P` is the packet type. A packet is cloned only to duplicate it. With the same configuration, seed and entries, the
-/// results are the same on every machine. The path itself does not limit the number of packets in flight: the caller
-/// must do this, see [`held`](Self::held).
+/// `P` is the packet type. A packet is cloned only to duplicate it. If the configuration, the seed, the packets and
+/// their entry times are the same, the results are the same on every machine. The caller must limit the number of
+/// packets in flight, see [`held`](Self::held).
 #[derive(Clone, Debug)]
 pub struct Pipe<C, P> {
     config: PipeConfig,

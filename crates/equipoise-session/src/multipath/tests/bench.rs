@@ -22,8 +22,8 @@ pub(super) const SSRC: u32 = 0x0102_0304;
 /// sender, path number, bits of the ECN field, bytes.
 type UnderWay = (u64, u64, bool, u16, u8, Vec<u8>);
 
-/// A function that simulates the network: for each datagram, it returns the delays of the copies that arrive, in ns.
-/// (The caller of [`Bench::new`] passes a function that returns delays in ms.)
+/// A function that simulates the network: for each datagram, it returns the delays of the copies that arrive. The
+/// function in a [`Bench`] returns ns. The function that is passed to [`Bench::new`] returns ms.
 pub(super) type Network = Box<dyn FnMut(&Passing) -> Vec<u64>>;
 
 /// A datagram that is being sent.

@@ -358,8 +358,9 @@ impl Path {
         news
     }
 
-    /// `j` or `jp`: by how much `idle` exceeds the base delay, in s. On a slow bottleneck, the result is scaled down.
-    /// If the bottleneck's capacity `capacity_bps` is unknown, the result is zero.
+    /// Returns the jitter (`j` or `jp`), in s: the delay `idle` minus the base delay, at most `MOST_JITTER_S`. On a
+    /// slow bottleneck, the result is scaled down. If the bottleneck's capacity `capacity_bps` is unknown, the result
+    /// is zero.
     fn jitter_s(&self, idle: &IdleDelay, capacity_bps: Option<f64>) -> f64 {
         let Some((capacity_bps, idle_s)) = capacity_bps.zip(idle.delay_s()) else { return 0.0 };
         let packet_s = SizeClass::Large.usual_bits() / capacity_bps;
@@ -399,8 +400,7 @@ impl Path {
     }
 
     /// The time that the bottleneck takes to transmit a large packet, in s. The value is zero, as for a fast link,
-    /// until packets of several sizes have arrived. The flow's own rate does not show this time, because TCP may take
-    /// the rest of the capacity.
+    /// until packets of several sizes have arrived.
     pub(super) const fn packet_s(&self) -> f64 {
         self.packet_s
     }

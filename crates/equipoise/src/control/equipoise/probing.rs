@@ -41,8 +41,9 @@ struct UnderWay {
     began_s: f64,
 }
 
-/// Ratio of a probe's rate to the rate at which the previous probe arrived (to the start rate for the first probe).
-/// Also the ratio of a gauge's rate to the capacity; a gauge is a burst that measures the capacity.
+/// A probe is sent at `FURTHER` times the rate at which the previous probe arrived. The first probe is sent at
+/// `FURTHER` times the start rate. A gauge, which is a burst that measures the capacity, is sent at `FURTHER` times the
+/// capacity known so far.
 const FURTHER: f64 = 3.0;
 /// Minimum number of packets of a probe, and its minimum length, in s. Both are enough for timestamps with a
 /// granularity of 0.25 ms.

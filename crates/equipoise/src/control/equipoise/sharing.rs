@@ -65,8 +65,8 @@ const OTHERS_S: f64 = 3.0;
 /// 0 to `MOST`. If each estimate were limited to this narrower range, a varying queue would move `z` towards the middle
 /// of the range, and the rates of flows with unequal round trips would differ more.
 const BEYOND: f64 = 1.0;
-/// There are two estimates of the logarithm of the number of flows: `x` follows from the flow's own rate, and `z` from
-/// the queue. A larger difference between `x` and `z` counts as this value.
+/// Maximum difference between `x` and `z` that counts; a larger difference is limited to this value. `x` and `z` are
+/// two estimates of the logarithm of the number of flows: `x` from the flow's own rate, and `z` from the queue.
 const MOST_APART: f64 = 1.5;
 
 impl Sharing {

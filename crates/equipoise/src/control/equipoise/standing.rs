@@ -5,9 +5,9 @@ use super::path::{Path, Seen};
 
 /// Detects whether a standing queue belongs to another flow.
 ///
-/// If a standing delay persists although the flow's own rate fell, another flow fills the queue, or the path became
-/// longer. A queue that another flow fills varies (Waki 2013: variance indicates load), so a standing delay without
-/// variance means a longer path.
+/// A standing delay that persists although the flow's own rate fell has one of two causes: another flow fills the
+/// queue, or the path became longer. If another flow fills the queue, the delay varies (Waki 2013: variance indicates
+/// load). A standing delay without variance means a longer path.
 #[derive(Clone, Debug, Default)]
 pub(super) struct StandingQueue {
     /// The reports of the last seconds, oldest first.

@@ -83,8 +83,8 @@ pub enum Notice {
         /// direction.
         by: Span,
     },
-    /// The clock step that was detected at the previous report was a mistake. This report shows that the round-trip
-    /// time has risen, too. So no clock was set, and the path's delay became longer.
+    /// No clock was set, although the previous report seemed to show a clock step. This report shows that the
+    /// round-trip time has risen, so the path's delay became longer.
     StepTakenBack {
         /// The step that had been detected.
         by: Span,

@@ -29,9 +29,10 @@
 //! 3. Steps shorter than [`LEAST_STEP_US`] are combined. Eq. 10 is exact for any step while the measurement does not
 //!    change, so this only affects Eq. 18: its increments are fewer and larger, with the same total variance.
 //!    In `m w dB`, w is the window after the step of Eq. 10. In the float form, it is the window before that step.
-//! 4. For x below ln 2, `e^-x` is a polynomial of degree 11. A larger x is first reduced by a multiple of ln 2, and the
-//!    result is then halved once for each ln 2. The error is at most 2^-28. ε M / K is up to 2^-19 too large: after a
-//!    minute without an acknowledgement a growing window is wrong by one part in 10^4.
+//! 4. For x below ln 2, `e^-x` is computed by a polynomial of degree 11. A larger x is `n ln 2 + r` with r below ln 2.
+//!    Then the polynomial gives `e^-r`, which is halved n times. The error of `e^-x` is at most 2^-28. ε M / K is up to
+//!    2^-19/s too large. Therefore, after a minute without an acknowledgement, a growing window is wrong by one part in
+//!    10^4.
 //! 5. Normally distributed numbers are approximated by sums of twelve uniform numbers. A sum is never more than six
 //!    standard deviations from the mean. In the float form, two of 10^9 numbers are farther from the mean.
 //! 6. The smallest capacity is 2^-10 segments/s; a lower capacity counts as zero. γ is at most 1 - 2^-20, and w* and w
